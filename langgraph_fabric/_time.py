@@ -93,3 +93,8 @@ def _as_datetime(value: object) -> datetime:
         raise ValueError
     day, time, offset = match.groups()
     return datetime.fromisoformat(f"{day}T{time}{(offset or 'Z').upper()}")
+
+
+def to_datetime(micros: int) -> datetime:
+    """Return an instant as an aware UTC datetime."""
+    return _EPOCH + timedelta(microseconds=micros)

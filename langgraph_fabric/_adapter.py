@@ -1,0 +1,139 @@
+"""What foreign stores lack: compare-and-set and the lexical search, emulated as well as they can be.
+
+A store that understands `PutIfOp` and `TextSearchOp` is used as it is. On any other, a compare-and-
+set holds a process-wide lock around read, check and put, so it guards threads but not processes;
+and the lexical search ranks a window of the newest items. `Capabilities` says which it is.
+"""
+
+import asyncio
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchItem, SearchOp
+
+from langgraph_fabric._bm25 import bm25
+from langgraph_fabric._ops import PutIfOp, StoreOp, TextSearchOp
+from langgraph_fabric._text import search_terms
+from langgraph_fabric.errors import MemoryConflictError
+
+LEXICAL_WINDOW = 1_000
+"""Items a foreign store is asked for, newest first as it sees it, to be ranked by their words."""
+
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What the store under a fabric can promise."""
+
+    atomic: bool
+    """A write is one transaction, and a lost race is always noticed, also between processes."""
+    lexical_window: int | None
+    """How many items the lexical leg can see; None for all."""
+    semantic: bool
+    """The store embeds texts, so that recall has its vector leg."""
+
+
+class StoreAdapter:
+    """A LangGraph store as the fabric uses it."""
+
+    def __init__(self, store: BaseStore) -> None:
+        self._store = store
+        native = cast("frozenset[type]", getattr(store, "fabric_ops", frozenset()))
+        self._native = {PutIfOp, TextSearchOp} <= native
+        self.embeddings: Any = getattr(store, "embeddings", None)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this store can promise."""
+        return Capabilities(
+            atomic=self._native,
+            lexical_window=None if self._native else LEXICAL_WINDOW,
+            semantic=self.embeddings is not None,
+        )
+
+    def batch(self, ops: Sequence[StoreOp]) -> list[Any]:
+        """Run `ops`; a failed compare-and-set refuses them all."""
+        if self._native:
+            return self._store.batch(cast("Any", ops))
+        plain = [_plain(op) for op in ops]
+        guards = _guards(ops)
+        if not guards:
+            return _ranked(ops, self._store.batch(plain))
+        with _lock:
+            _refuse_changed(guards, self._store.batch([GetOp(op.namespace, op.key) for op in guards]))
+            return _ranked(ops, self._store.batch(plain))
+
+    async def abatch(self, ops: Sequence[StoreOp]) -> list[Any]:
+        """Run `ops` with the store's own async method."""
+        if self._native:
+            return await self._store.abatch(cast("Any", ops))
+        plain = [_plain(op) for op in ops]
+        guards = _guards(ops)
+        if not guards:
+            return _ranked(ops, await self._store.abatch(plain))
+        # Polled, because a thread that waits for the lock cannot be cancelled and would keep it.
+        while not _lock.acquire(blocking=False):
+            await asyncio.sleep(0.001)
+        with _released(_lock):
+            reads = [GetOp(op.namespace, op.key) for op in guards]
+            _refuse_changed(guards, await self._store.abatch(reads))
+            return _ranked(ops, await self._store.abatch(plain))
+
+
+@contextmanager
+def _released(lock: threading.Lock) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _guards(ops: Sequence[StoreOp]) -> list[PutIfOp]:
+    return [op for op in ops if isinstance(op, PutIfOp)]
+
+
+def _plain(op: StoreOp) -> Any:
+    if isinstance(op, PutIfOp):
+        return PutOp(op.namespace, op.key, cast("Any", op.value), op.index)
+    if isinstance(op, TextSearchOp):
+        return SearchOp(op.namespace_prefix, op.filter, limit=LEXICAL_WINDOW)
+    return op
+
+
+def _refuse_changed(guards: Sequence[PutIfOp], found: Sequence[Any]) -> None:
+    for op, item in zip(guards, cast("Sequence[Item | None]", found), strict=True):
+        if (item.value.get("version", 0) if item is not None else 0) != op.expected:
+            raise MemoryConflictError(
+                "version", "changed since it was read", "Read it again and retry"
+            )
+
+
+def _ranked(ops: Sequence[StoreOp], results: Sequence[Any]) -> list[Any]:
+    return [
+        _by_words(op, cast("list[SearchItem]", result)) if isinstance(op, TextSearchOp) else result
+        for op, result in zip(ops, results, strict=True)
+    ]
+
+
+def _by_words(op: TextSearchOp, items: Sequence[SearchItem]) -> list[SearchItem]:
+    texts = [search_terms(str(item.value.get("text", ""))) for item in items]
+    average = sum(map(len, texts)) / (len(texts) or 1)
+    scores = bm25(search_terms(op.query), texts, size=len(texts), average_length=average)
+    order = sorted((i for i, score in enumerate(scores) if score > 0), key=lambda i: -scores[i])
+    page = order[op.offset : op.offset + op.limit]
+    return [_scored(items[i], scores[i]) for i in page]
+
+
+def _scored(item: SearchItem, score: float) -> SearchItem:
+    return SearchItem(
+        namespace=item.namespace,
+        key=item.key,
+        value=item.value,
+        created_at=item.created_at,
+        updated_at=item.updated_at,
+        score=score,
+    )
