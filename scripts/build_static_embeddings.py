@@ -44,7 +44,7 @@ CLS, SEP = 101, 102
 """MiniLM's marks around a text, by their ids in its vocabulary."""
 
 FIRST_WORD = 1996
-"""The id of `the`: from here the vocabulary is sorted by frequency, which weights the first rows."""
+"""The id of `the`: from here the vocabulary is sorted by frequency; it weights the rows."""
 
 EPOCHS, BATCH, LEARNING_RATE = 6, 256, 2e-3
 HELD_OUT = 1000
