@@ -80,7 +80,7 @@ def search_terms(text: str) -> list[str]:
     words = tokens(text)
     telling = [word for word in words if word not in STOP_WORDS] or words
     characters = [char for word in telling if _BIGRAM_OF_WORDS.fullmatch(word) for char in word]
-    return [_term(word) for word in telling] + characters
+    return [stem(word) for word in telling] + characters
 
 
 def date_words(day: date) -> str:
@@ -127,7 +127,7 @@ def _segment(word: str) -> list[str]:
 
 
 @lru_cache(maxsize=65_536)  # the vocabulary of a large memory; an entry is about 200 bytes
-def _term(word: str) -> str:
+def stem(word: str) -> str:
     plain = _without_accents(word)
     if len(plain) < _STEMMED_FROM or not (plain.isascii() and plain.isalpha()):
         return plain
