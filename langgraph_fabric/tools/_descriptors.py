@@ -14,11 +14,11 @@ below the root: who can do either owns the disk.
 import errno
 import os
 import stat
-import sys
 import time
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
+from typing import Final
 
 from langgraph_fabric.errors import (
     FabricError,
@@ -27,8 +27,14 @@ from langgraph_fabric.errors import (
     StoreUnavailableError,
 )
 
-if sys.platform != "win32":
-    import fcntl
+STAGE_NAME: Final = ".fabric-stage"
+"""What a staged write is called until it is committed.
+
+One name is enough, for the folder is locked meanwhile; it is never listed, and no path may use it.
+"""
+
+CAN_OPEN_BY_DESCRIPTOR: Final = os.supports_dir_fd >= {os.open, os.mkdir, os.rename, os.unlink}
+"""Whether this system can do what the jail rests on; Windows cannot, and no lesser way is safe."""
 
 LOCK_WAIT_SECONDS = 5.0
 """How long one write waits for another in the same folder.
@@ -71,7 +77,7 @@ _OTHERWISE = StoreUnavailableError, "cannot be read or written now", "retry, or 
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def translated() -> Generator[None]:
     """Turn an `OSError` into a refusal: its text holds the host's paths, which a model may see."""
     try:
         yield
@@ -83,7 +89,7 @@ def translated() -> Iterator[None]:
 @contextmanager
 def folder_at(
     root: str, below: Sequence[str], names: Sequence[str], *, create: bool
-) -> Iterator[int]:
+) -> Generator[int]:
     """Open `root`, the host's folders `below` it and then the model's `names`, one by one.
 
     With `create`, missing folders are made, private to the user of this process, and a name that
@@ -105,7 +111,7 @@ def folder_at(
 
 
 @contextmanager
-def regular_file(folder: int, name: str) -> Iterator[int]:
+def regular_file(folder: int, name: str) -> Generator[int]:
     """Open a file for reading, if it is one file and known by this name alone.
 
     A hard link is as good as a copy that changes with the original: a file outside the root would
@@ -149,6 +155,8 @@ def lock(folder: int) -> None:
 
 def try_lock(folder: int) -> bool:
     """Take the folder's lock if nobody holds it."""
+    import fcntl  # noqa: PLC0415 -- Windows lacks it and must still import this module
+
     try:
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -178,27 +186,30 @@ def remove(folder: int, name: str) -> bool:
     return True
 
 
-def sweep(folder: int, name: str, *, depth: int) -> int:
-    """Remove `name` here and `depth` folders down, and return how many were removed.
+def sweep(folder: int, *, depth: int) -> int:
+    """Remove dead stages here and `depth` folders down, and return how many there were.
 
-    A folder that is locked has a living write in it and keeps the name. What vanishes, is swapped
+    A folder that is locked has a living write in it and keeps its stage. What vanishes, is swapped
     or may not be opened is passed over: one odd folder must not keep the rest from being cleaned.
     """
-    removed = 0
-    if try_lock(folder):
-        removed += remove(folder, name)
-        fcntl.flock(folder, fcntl.LOCK_UN)
-    if depth:
-        with os.scandir(folder) as found:
-            names = [entry.name for entry in found if entry.is_dir(follow_symlinks=False)]
-        for child_name in names:
-            with suppress(OSError), _opened(folder, child_name) as child:
-                removed += sweep(child, name, depth=depth - 1)
+    removed = int(_remove_dead_stage(folder))
+    if not depth:
+        return removed
+    with os.scandir(folder) as found:
+        names = [entry.name for entry in found if entry.is_dir(follow_symlinks=False)]
+    for name in names:
+        with suppress(OSError), _opened(folder, name) as child:
+            removed += sweep(child, depth=depth - 1)
     return removed
 
 
+def _remove_dead_stage(folder: int) -> bool:
+    with _opened(folder, ".") as lockable:  # a descriptor of its own, so that closing it unlocks
+        return try_lock(lockable) and remove(folder, STAGE_NAME)
+
+
 @contextmanager
-def _opened(folder: int, name: str) -> Iterator[int]:
+def _opened(folder: int, name: str) -> Generator[int]:
     child = _child(folder, name, create=False)
     try:
         yield child
@@ -233,7 +244,6 @@ def _caseless(name: str) -> str:
 
 
 def _require_descriptors() -> None:
-    needed = {os.open, os.mkdir, os.rename, os.unlink}
-    if not needed <= os.supports_dir_fd:
+    if not CAN_OPEN_BY_DESCRIPTOR:
         problem = "cannot be opened safely on this system, which cannot open by descriptor"
         raise StoreUnavailableError("root", problem, "run on Linux or macOS, or set no root")

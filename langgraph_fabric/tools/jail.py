@@ -14,14 +14,11 @@ without taking the folder's lock.
 """
 
 import codecs
-import heapq
 import os
 import stat
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
-from typing import Final, Literal, Self
+from typing import Final, Self
 
 from langgraph_fabric._paths import MAX_SEGMENTS, folder_name, normalise_path, path_segments
 from langgraph_fabric.errors import (
@@ -30,6 +27,7 @@ from langgraph_fabric.errors import (
     MemoryValidationError,
 )
 from langgraph_fabric.tools._descriptors import (
+    STAGE_NAME,
     folder_at,
     lock,
     refuse_case_clash,
@@ -39,6 +37,7 @@ from langgraph_fabric.tools._descriptors import (
     translated,
     write_new,
 )
+from langgraph_fabric.tools._listing import Listing, listing
 
 DEFAULT_FILE_BYTES: Final = 50 * 1024
 """A long note; about 12,000 tokens, which a model can still read at once (reference S260)."""
@@ -46,38 +45,8 @@ DEFAULT_FILE_BYTES: Final = 50 * 1024
 MAX_FILE_BYTES: Final = 1024 * 1024
 """The most a host may allow: an append rewrites the whole file (reference S260)."""
 
-MAX_ENTRIES: Final = 200
-"""What one view lists; more would crowd the conversation out (reference S252)."""
-
-STAGE_NAME: Final = ".fabric-stage"
-"""What a staged write is called until it is committed.
-
-One name is enough, for the folder is locked meanwhile; it is never listed, and no path may use it.
-"""
-
 _PRIVATE: Final = 0o600
 """The mode of a new file: a note is its user's. A file that exists keeps its own mode."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One line of a listing."""
-
-    name: str
-    kind: Literal["file", "directory"]
-    bytes: int | None
-    """The size of a file; None for a folder."""
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """What is in a folder, sorted by name."""
-
-    path: str
-    """The folder in its normal spelling; `.` for the jail itself."""
-    entries: tuple[Entry, ...]
-    truncated: bool
-    """Whether there are more than `MAX_ENTRIES`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +93,7 @@ class Staged:
         self._ended = True
         name = self.path.rpartition("/")[2]
         with translated(), self._cleanup:
-            os.rename(STAGE_NAME, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)  # noqa: PTH104 -- pathlib has no descriptors
+            os.rename(STAGE_NAME, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
             os.fsync(self._folder)
         return self.bytes
 
@@ -173,13 +142,13 @@ class FileJail:
         """List a folder; None if there is none. Creates nothing.
 
         Left out are links, special files and names that `normalise_path` refuses: what is listed
-        can be asked for, and no name can forge a line. A hard-linked file is listed, not read.
+        can be asked for. Only a hard-linked file is listed and yet not read.
         """
         names = _names(path)
         with translated():
             try:
                 with self._folder(names) as folder:
-                    return _listing(folder, "/".join(names) or ".")
+                    return listing(folder, "/".join(names) or ".")
             except FileNotFoundError:
                 return None
 
@@ -251,7 +220,7 @@ class FileJail:
         with translated():
             try:
                 with self._folder(()) as folder:
-                    return sweep(folder, STAGE_NAME, depth=MAX_SEGMENTS)
+                    return sweep(folder, depth=MAX_SEGMENTS)
             except FileNotFoundError:
                 return 0
 
@@ -282,35 +251,8 @@ def _names(path: str) -> tuple[str, ...]:
     return names
 
 
-def _listing(folder: int, path: str) -> Listing:
-    with os.scandir(folder) as found:
-        first = heapq.nsmallest(MAX_ENTRIES + 1, filter(_is_listed, found), attrgetter("name"))
-        return Listing(path, tuple(_entries(first[:MAX_ENTRIES])), len(first) > MAX_ENTRIES)
-
-
-def _is_listed(entry: os.DirEntry[str]) -> bool:
-    if not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)):
-        return False
-    try:
-        return len(_names(entry.name)) == 1
-    except MemoryValidationError:
-        return False
-
-
-def _entries(found: list[os.DirEntry[str]]) -> Iterator[Entry]:
-    for entry in found:
-        name = normalise_path(entry.name)
-        if entry.is_dir(follow_symlinks=False):
-            yield Entry(name, "directory", None)
-            continue
-        try:
-            yield Entry(name, "file", entry.stat(follow_symlinks=False).st_size)
-        except FileNotFoundError:
-            continue  # removed since the folder was read
-
-
 def _read(file: int, limit: int) -> bytes:
-    with open(file, "rb", closefd=False) as stream:  # noqa: PTH123 -- a descriptor, no path
+    with open(file, "rb", closefd=False) as stream:
         return stream.read(limit)
 
 
@@ -332,10 +274,12 @@ def _encoded(text: str) -> bytes:
         raise MemoryValidationError("text", "has a lone surrogate", "give valid text") from None
 
 
-def _refuse_root(root: object) -> None:
-    if isinstance(root, os.PathLike):
-        root = os.fspath(root)
-    if not isinstance(root, str) or not root.strip() or "\0" in root:
+def _refuse_root(root: str | os.PathLike[str]) -> None:
+    try:
+        path = os.fspath(root)
+    except TypeError:
+        path = ""
+    if not isinstance(path, str) or not path.strip() or "\0" in path:  # pyright: ignore[reportUnnecessaryIsInstance] -- a path may be bytes
         raise MemoryValidationError("root", "is not a non-blank path", "name a folder of the host")
 
 
