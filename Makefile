@@ -36,7 +36,7 @@ lint: $(READY) ## Check style, format and import contracts
 	$(BIN)/lint-imports
 
 type: $(READY) ## Check types, strictly
-	$(BIN)/basedpyright
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 docs: $(READY) ## Run only the code blocks of README, docs and docstrings
 	$(BIN)/python -m pytest README.md docs langgraph_fabric
