@@ -7,7 +7,7 @@ and the lexical search ranks a window of the newest items. `Capabilities` says w
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
@@ -64,7 +64,9 @@ class StoreAdapter:
         if not guards:
             return _ranked(ops, self._store.batch(plain))
         with _lock:
-            _refuse_changed(guards, self._store.batch([GetOp(op.namespace, op.key) for op in guards]))
+            _refuse_changed(
+                guards, self._store.batch([GetOp(op.namespace, op.key) for op in guards])
+            )
             return _ranked(ops, self._store.batch(plain))
 
     async def abatch(self, ops: Sequence[StoreOp]) -> list[Any]:
@@ -85,7 +87,7 @@ class StoreAdapter:
 
 
 @contextmanager
-def _released(lock: threading.Lock) -> Iterator[None]:
+def _released(lock: threading.Lock) -> Generator[None]:
     try:
         yield
     finally:

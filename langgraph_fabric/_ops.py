@@ -25,7 +25,7 @@ class PutIfOp(NamedTuple):
     """The new value, or None to delete."""
     expected: int
     """The version the stored item must have."""
-    index: Literal[False] | list[str] | None = None
+    index: Literal[False] | list[str] | None = None  # pyright: ignore[reportIncompatibleMethodOverride] # the name PutOp has
     """As in `PutOp`: paths to embed, False for none, None for the store's configuration."""
 
 

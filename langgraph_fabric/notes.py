@@ -1,13 +1,13 @@
 """What a note is: its kinds, its fields, and the check every written one passes.
 
-`Note` is what callers receive. `Fields` are the annotations that a caller may write and a row holds,
-checked alike at both doors. Times are aware UTC datetimes, precise to the microsecond.
+`Note` is what callers receive. `Fields` are the annotations that a caller may write and a row
+holds, checked alike at both doors. Times are aware UTC datetimes, precise to the microsecond.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Annotated, Any, Literal, Self, TypeVar, get_args
+from typing import Annotated, Any, Final, Literal, Self, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -33,8 +33,8 @@ file. `working`: a named block always in view. `episode`: a view of one observat
 StoredKind = Literal["fact", "procedure", "file"]
 """The kinds that are rows of their own, found by recall."""
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
-STORED_KINDS: tuple[StoredKind, ...] = get_args(StoredKind)
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+STORED_KINDS: Final[tuple[StoredKind, ...]] = get_args(StoredKind)
 
 LABELS_CAP = 64
 """Keywords, tags and links a note may have: beyond this they stop describing it (rulings, S166)."""
@@ -198,11 +198,14 @@ class Fields(BaseModel):
     subject: _Short | None = None
     attribute: _Short | None = None
     supersedes: NoteId | None = None
-    path: Annotated[
-        StrictStr,
-        AfterValidator(_path),
-        Field(description="Give a relative POSIX path"),
-    ] | None = None
+    path: (
+        Annotated[
+            StrictStr,
+            AfterValidator(_path),
+            Field(description="Give a relative POSIX path"),
+        ]
+        | None
+    ) = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

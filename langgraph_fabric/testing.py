@@ -85,7 +85,7 @@ class ScriptedChatModel(BaseChatModel):
     """
 
     script: SkipValidation[Sequence[Reply]]
-    """The replies, in order; not validated, since a message's validator refuses text by crashing."""
+    """The replies, in order. Not validated: a message's own validator crashes on text."""
     calls: list[ModelCall] = Field(default_factory=list[ModelCall], exclude=True)
     """Every call so far, the refused ones too."""
 
@@ -98,7 +98,7 @@ class ScriptedChatModel(BaseChatModel):
         tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
         *,
         tool_choice: str | None = None,
-        **kwargs: Any,  # noqa: ANN401 -- the overridden method's signature
+        **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Return this model with `tools` bound; both share one script and one list of calls."""
         formatted = [convert_to_openai_tool(tool) for tool in tools]
@@ -107,27 +107,27 @@ class ScriptedChatModel(BaseChatModel):
     def _generate(
         self,
         messages: list[BaseMessage],
-        stop: list[str] | None = None,  # noqa: ARG002 -- the overridden method's signature
-        run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002 -- the same
-        **kwargs: Any,  # noqa: ANN401 -- the same
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
     ) -> ChatResult:
         return ChatResult(generations=[ChatGeneration(message=self._reply(messages, kwargs))])
 
     async def _agenerate(
         self,
         messages: list[BaseMessage],
-        stop: list[str] | None = None,  # noqa: ARG002 -- the overridden method's signature
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002 -- the same
-        **kwargs: Any,  # noqa: ANN401 -- the same
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
     ) -> ChatResult:
         return ChatResult(generations=[ChatGeneration(message=self._reply(messages, kwargs))])
 
     def _stream(
         self,
         messages: list[BaseMessage],
-        stop: list[str] | None = None,  # noqa: ARG002 -- the overridden method's signature
-        run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002 -- the same
-        **kwargs: Any,  # noqa: ANN401 -- the same
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
         for chunk in _chunks(self._reply(messages, kwargs)):
             yield ChatGenerationChunk(message=chunk)
@@ -135,9 +135,9 @@ class ScriptedChatModel(BaseChatModel):
     async def _astream(
         self,
         messages: list[BaseMessage],
-        stop: list[str] | None = None,  # noqa: ARG002 -- the overridden method's signature
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002 -- the same
-        **kwargs: Any,  # noqa: ANN401 -- the same
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
         for chunk in _chunks(self._reply(messages, kwargs)):
             yield ChatGenerationChunk(message=chunk)

@@ -1,1 +1,1 @@
-"""The fabric: what becomes of a note when it is written, and what is found when it is recalled."""
+"""Fabric: the verbs of memory, as flows over what a scope holds."""

@@ -42,7 +42,10 @@ class Working:
 
     def with_block(self, label: str, stored: dict[str, Any]) -> dict[str, Any]:
         """Return the value with one block replaced."""
-        fabric = {**_mapping(self.value.get("_fabric")), "blocks": {**self._blocks(), label: stored}}
+        fabric = {
+            **_mapping(self.value.get("_fabric")),
+            "blocks": {**self._blocks(), label: stored},
+        }
         return {**self.value, "_fabric": fabric}
 
     def _blocks(self) -> Mapping[str, Any]:

@@ -31,7 +31,15 @@ RELATED_FROM = 0.90
 """The cosine from which two notes that are both kept are linked and listed in the audit."""
 
 Reason = Literal[
-    "same-path", "other-path", "slot", "same-tokens", "similarity", "no-candidate", "kept"
+    "same-path",
+    "other-path",
+    "slot",
+    "same-tokens",
+    "similarity",
+    "no-candidate",
+    "kept",
+    "named",
+    "not-consolidated",
 ]
 
 

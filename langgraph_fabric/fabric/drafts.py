@@ -57,11 +57,14 @@ class Draft(Fields):
     content: Text | None = None
     id: NoteId | None = None
     importance: Share | None = None
-    block: Annotated[
-        StrictStr,
-        AfterValidator(_label),
-        Field(description="Give 1 to 64 of a-z 0-9 . _ - starting with a letter or digit"),
-    ] | None = None
+    block: (
+        Annotated[
+            StrictStr,
+            AfterValidator(_label),
+            Field(description="Give 1 to 64 of a-z 0-9 . _ - starting with a letter or digit"),
+        ]
+        | None
+    ) = None
     append: Annotated[StrictBool, Field(description="Give True or False")] = False
 
     @model_validator(mode="after")

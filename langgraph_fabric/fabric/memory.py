@@ -13,7 +13,7 @@ from langgraph_fabric.embeddings import EmbedderProfile
 from langgraph_fabric.errors import MemoryConflictError
 from langgraph_fabric.fabric.settings import Settings
 from langgraph_fabric.memory.rows import Place, Row, decode
-from langgraph_fabric.notes import STORED_KINDS
+from langgraph_fabric.notes import STORED_KINDS, StoredKind
 
 ATTEMPTS = 64
 """How often a write that lost a race is tried. Each round some writer wins, so that many writers
@@ -30,6 +30,8 @@ class Memory:
     clock: Clock
     nonce: Callable[[], str]
     """Keeps apart the ids of equal notes written in the same instant."""
+    semantic: bool = True
+    """Whether the store embeds texts, so that recall has a vector leg."""
 
     def now(self) -> datetime:
         """Return the clock's time in UTC."""
@@ -52,7 +54,9 @@ def with_retries(attempt: Callable[[], Flow[T]]) -> Flow[T]:
 
 def rows_by_id(memory: Memory, ids: list[str]) -> Flow[dict[str, Row]]:
     """Read the rows with these ids, whatever their kind; unknown ids are left out."""
-    wanted = [(note_id, kind) for note_id in dict.fromkeys(ids) for kind in STORED_KINDS]
+    wanted: list[tuple[str, StoredKind]] = [
+        (note_id, kind) for note_id in dict.fromkeys(ids) for kind in STORED_KINDS
+    ]
     items = yield from batch([GetOp(memory.place.notes(kind), key) for key, kind in wanted])
     rows = (decode(item, kind) for item, (_, kind) in zip(items, wanted, strict=True))
     return {row.note.id: row for row in rows if row is not None}
@@ -83,6 +87,4 @@ def head_after(memory: Memory, item: Item | None) -> Head:
     last: dict[str, int] = {"sequence": 0, "version": 0} if item is None else item.value
     sequence = max(to_micros(memory.now()), last["sequence"] + 1)
     value = {"sequence": sequence, "version": last["version"] + 1}
-    return Head(
-        sequence, PutIfOp(memory.place.head, "value", value, last["version"], index=False)
-    )
+    return Head(sequence, PutIfOp(memory.place.head, "value", value, last["version"], index=False))

@@ -19,7 +19,6 @@ _DEFAULT_KINDS: tuple[Kind, ...] = ("fact", "file")
 must not carry instructions."""
 
 
-
 class RecallOptions(TypedDict, total=False):
     """What `recall` takes besides the query."""
 
@@ -52,7 +51,7 @@ class Query:
         return [kind for kind in STORED_KINDS if kind in self.kinds]
 
 
-def checked(memory: Memory, text: str, options: Mapping[str, Any], *, semantic: bool) -> Query:
+def checked(memory: Memory, text: str, options: Mapping[str, Any]) -> Query:
     """Return the arguments of a recall, checked and with their defaults."""
     unknown = set(options) - set(RecallOptions.__annotations__)
     if unknown:
@@ -71,7 +70,7 @@ def checked(memory: Memory, text: str, options: Mapping[str, Any], *, semantic: 
         if top_k is None
         else check_limit("top_k", top_k, HARD_CAPS["top_k"]),
         budget=_checked_budget(options.get("budget")),
-        legs=_checked_legs(options.get("mode"), semantic=semantic),
+        legs=_checked_legs(options.get("mode"), semantic=memory.semantic),
     )
 
 

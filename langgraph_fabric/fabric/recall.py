@@ -24,6 +24,8 @@ LEG_LIMIT = 100
 """Candidates a leg contributes (retrieval design): deep enough that a note one leg ranks low can be
 lifted by the other."""
 _LINK_LIMIT = 32
+
+
 class Explain(TypedDict, total=False):
     """Why one hit is in the answer; JSON, and without any text of the note."""
 
@@ -104,20 +106,19 @@ class _Candidate:
     score: float = 0.0
 
 
-def recall(memory: Memory, text: str, options: Mapping[str, Any], *, semantic: bool) -> Flow[Recall]:
+def recall(memory: Memory, text: str, options: Mapping[str, Any]) -> Flow[Recall]:
     """Answer a query from the notes of the scope that are valid at the asked instant.
 
     Args:
         memory: Whose notes.
         text: The query, not blank.
         options: See `RecallOptions`.
-        semantic: Whether the store has a vector leg.
 
     Raises:
         MemoryValidationError: The query or an option is malformed.
         MemoryLimitError: `top_k` or `budget` is outside its limit.
     """
-    query = checked(memory, text, options, semantic=semantic)
+    query = checked(memory, text, options)
     candidates = yield from _search(memory, query)
     ranked = _blend(candidates, memory.profile.vector_weight)
     primary = ranked[: query.top_k]
@@ -135,7 +136,9 @@ def _search(memory: Memory, query: Query) -> Flow[dict[str, _Candidate]]:
     """Ask every leg; widen while a store returned a full window of which too few were eligible."""
     limit = LEG_LIMIT
     while True:
-        searches = [(leg, kind) for leg in query.legs for kind in query.stored_kinds]
+        searches: list[tuple[Leg, StoredKind]] = [
+            (leg, kind) for leg in query.legs for kind in query.stored_kinds
+        ]
         ops = [_search_op(memory, query, leg, kind, limit) for leg, kind in searches]
         answers = cast("list[list[SearchItem]]", (yield from batch(ops)))
         candidates = _collect(query, zip(searches, answers, strict=True))
@@ -225,12 +228,18 @@ def _linked(
         order.update(dict.fromkeys(forward + sorted(edge.key for edge in edges)))
     wanted = [note_id for note_id in order if note_id not in chosen]
     fetched = yield from rows_by_id(memory, [i for i in wanted if i not in known])
-    found = [known[i] if i in known else _Candidate(fetched[i]) for i in wanted if i in known or i in fetched]
+    found = [
+        known[i] if i in known else _Candidate(fetched[i])
+        for i in wanted
+        if i in known or i in fetched
+    ]
     fitting = [c for c in found if c.row.note.kind in query.kinds and eligible(c.row, query.as_of)]
     return fitting[: query.top_k]
 
 
-def _within(budget: int | None, hits: list[tuple[_Candidate, bool]]) -> list[tuple[_Candidate, bool]]:
+def _within(
+    budget: int | None, hits: list[tuple[_Candidate, bool]]
+) -> list[tuple[_Candidate, bool]]:
     """Cut the answer at its token budget; the first hit always stays (S219)."""
     if budget is None:
         return hits

@@ -53,6 +53,10 @@ def consolidation(option: bool | Mapping[str, Any]) -> Consolidation:
         raise MemoryValidationError("consolidate.enabled", "not a bool", "Give True or False")
     if chosen.guard not in get_args(Guard):
         raise MemoryValidationError("consolidate.guard", "unknown", "Give strict or similarity")
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
+    if (
+        isinstance(threshold, bool)
+        or not isinstance(threshold, int | float)
+        or not 0 <= threshold <= 1
+    ):
         raise MemoryValidationError("consolidate.threshold", "not a share", "Give a number 0 to 1")
     return chosen

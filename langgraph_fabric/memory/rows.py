@@ -166,12 +166,13 @@ def read_annotations(stored: Mapping[str, Any]) -> dict[str, Any]:
     """
     fields = check(Fields, stored)
     read = {name: getattr(fields, name) for name in Fields.model_fields}
-    return {**read, "links": tuple(Link(link.id, link.relation, link.weight) for link in fields.links)}
+    return {
+        **read,
+        "links": tuple(Link(link.id, link.relation, link.weight) for link in fields.links),
+    }
 
 
-def write(
-    place: Place, note: Note, *, replaces: Row | None, state: State | None = None
-) -> PutIfOp:
+def write(place: Place, note: Note, *, replaces: Row | None, state: State | None = None) -> PutIfOp:
     """Return the write of `note`, on condition that the row is still as it was read.
 
     Without a `state` the row keeps the one it has.

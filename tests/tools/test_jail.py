@@ -374,6 +374,13 @@ class TestStage:
         with pytest.raises(MemoryValidationError, match="kept for staged writes"):
             call(jail, path)
 
+    def test_s256_an_acknowledged_write_is_on_the_disk(self, jail, monkeypatch):
+        steps = []
+        for name in ("mkdir", "fsync", "rename"):
+            monkeypatch.setattr(os, name, recording(steps, name, getattr(os, name)))
+        jail.append("a/b.md", "one")
+        assert steps == ["mkdir", "fsync", "fsync", "rename", "fsync"]
+
     @pytest.mark.parametrize("step", ["write", "rename"])
     def test_b53_a_full_disk_leaves_the_file_as_it_was(self, jail, root, monkeypatch, step):
         jail.append("a.md", "one")
@@ -387,6 +394,15 @@ class TestStage:
         monkeypatch.undo()
         assert tree(root) == {"a.md": b"one"}
         assert jail.append("a.md", "three") == 9
+
+
+def recording(steps, name, call):
+    def recorded(*args, **kwargs):
+        result = call(*args, **kwargs)
+        steps.append(name)
+        return result
+
+    return recorded
 
 
 def discarded(jail):
@@ -504,6 +520,16 @@ class TestEscapes:
         (root / STAGE_NAME).symlink_to(outside / "secret.md")
         jail.append("a.md", "x")
         assert tree(root) == {"a.md": b"x"}
+        assert (outside / "secret.md").read_text() == CANARY
+
+    def test_b50_a_hard_link_planted_as_stage_is_not_written_through(self, root, outside):
+        (root / STAGE_NAME).hardlink_to(outside / "secret.md")
+        folder = os.open(root, os.O_RDONLY)
+        try:
+            with pytest.raises(FileExistsError):
+                descriptors.write_new(folder, STAGE_NAME, b"x", mode=0o600)
+        finally:
+            os.close(folder)
         assert (outside / "secret.md").read_text() == CANARY
 
     def test_b50_a_link_planted_before_commit_is_replaced(self, jail, root, outside):

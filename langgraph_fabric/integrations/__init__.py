@@ -1,0 +1,1 @@
+"""Integrations: optional bridges to other packages, one module each."""

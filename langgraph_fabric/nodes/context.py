@@ -1,0 +1,97 @@
+"""The context node: recalls for the newest user message, and shows why in state and stream.
+
+What it recalls is what `recall` returns, never more (S273). State gets ids and explain rows only, so
+that no checkpoint keeps a text that may be forgotten later; the `custom` stream gets the full rows,
+for whoever watches the run.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, TypedDict, cast
+
+from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from langgraph_fabric._flow import Flow
+from langgraph_fabric.fabric.engine import Engine
+from langgraph_fabric.fabric.memory import Memory
+from langgraph_fabric.fabric.recall import Hit, recall
+from langgraph_fabric.fabric.run import Run
+from langgraph_fabric.nodes.placement import messages_of, text_of
+from langgraph_fabric.nodes.state import FabricContext
+from langgraph_fabric.notes import Kind
+
+
+class ContextOptions(TypedDict, total=False):
+    """What the context node takes; the rest is as in `recall`."""
+
+    query: str
+    """Always recall for this, instead of the newest user message."""
+    kinds: Sequence[Kind]
+    top_k: int
+    budget: int
+
+
+class ContextNode(Runnable[Any, dict[str, Any]]):
+    """Recalls for the newest user message into the channel `fabric_context`."""
+
+    def __init__(self, engine: Engine, options: ContextOptions) -> None:
+        self._engine = engine
+        self._options = options
+
+    def invoke(
+        self,
+        input: Any,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """Recall, and return the update of `fabric_context`."""
+        run = Run.current()
+        opened = self._engine.open(run)
+        return opened.run(context(opened.memory, run, input, self._options))
+
+    async def ainvoke(
+        self,
+        input: Any,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """Recall without blocking the event loop, and return the update of `fabric_context`."""
+        run = Run.current()
+        opened = self._engine.open(run)
+        return await opened.arun(context(opened.memory, run, input, self._options))
+
+
+def context(memory: Memory, run: Run, state: Any, options: ContextOptions) -> Flow[dict[str, Any]]:
+    """Return the update of `fabric_context` for a state; empty when nothing was asked."""
+    query = options.get("query") or newest_question(messages_of(state))
+    if query is None:
+        return {"fabric_context": None}
+    rest = {name: value for name, value in options.items() if name != "query"}
+    found = yield from recall(memory, query, cast("Mapping[str, Any]", rest))
+    explain = [cast("dict[str, Any]", row) for row in found.explain]
+    run.emit(
+        {"type": "fabric.recall", "hits": [_shown(hit) for hit in found.hits], "explain": explain}
+    )
+    update = FabricContext(
+        notes=[hit.id for hit in found.hits],
+        explain=explain,
+        coverage=cast("dict[str, Any]", found.coverage),
+    )
+    return {"fabric_context": update}
+
+
+def newest_question(messages: Sequence[BaseMessage]) -> str | None:
+    """Return the text of the newest user message that has any (S123)."""
+    texts = (
+        text_of(message) for message in reversed(messages) if isinstance(message, HumanMessage)
+    )
+    return next((text for text in texts if text.strip()), None)
+
+
+def _shown(hit: Hit) -> dict[str, Any]:
+    row = asdict(hit.note)
+    moments = {
+        name: value.isoformat() for name, value in row.items() if hasattr(value, "isoformat")
+    }
+    return {**row, **moments, "score": hit.score, "link": hit.link}

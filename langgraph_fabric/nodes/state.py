@@ -1,0 +1,27 @@
+"""State: the channels a graph needs for its fabric's nodes."""
+
+from typing import Annotated, Any, TypedDict
+
+from langgraph.graph import MessagesState
+
+
+class FabricContext(TypedDict):
+    """What the context node found for the newest user message; ids and numbers, no text."""
+
+    notes: list[str]
+    """Ids of the recalled notes, in order."""
+    explain: list[dict[str, Any]]
+    """Why each is there; see `Explain`."""
+    coverage: dict[str, Any]
+    """What was searched and what was not; see `Coverage`."""
+
+
+def _newest(_: FabricContext | None, update: FabricContext | None) -> FabricContext | None:
+    """Keep the last write; a reducer, so that parallel branches may each recall."""
+    return update
+
+
+class FabricState(MessagesState, total=False):
+    """`MessagesState` with the fabric's channel. Mix it into a state of your own, or use it as is."""
+
+    fabric_context: Annotated[FabricContext | None, _newest]
