@@ -16,12 +16,12 @@ class FabricContext(TypedDict):
     """What was searched and what was not; see `Coverage`."""
 
 
-def _newest(_: FabricContext | None, update: FabricContext | None) -> FabricContext | None:
+def keep_newest(_: FabricContext | None, update: FabricContext | None) -> FabricContext | None:
     """Keep the last write; a reducer, so that parallel branches may each recall."""
     return update
 
 
 class FabricState(MessagesState, total=False):
-    """`MessagesState` with the fabric's channel. Mix it into a state of your own, or use it as is."""
+    """`MessagesState` with the fabric's channel. Mix it into a state of yours, or use it as is."""
 
-    fabric_context: Annotated[FabricContext | None, _newest]
+    fabric_context: Annotated[FabricContext | None, keep_newest]
