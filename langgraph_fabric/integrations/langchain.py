@@ -1,6 +1,6 @@
 """LangChain: memory for `create_agent`, as one middleware.
 
-    agent = create_agent(model, middleware=[FabricMiddleware(fabric)], store=store, checkpointer=...)
+    agent = create_agent(model, middleware=[FabricMiddleware(fabric)], checkpointer=saver)
 
 It does what a graph of your own does with `attach_node`, `context_node`, `messages` and `tools`,
 through those same doors. Needs the extra `langchain`.
