@@ -1,8 +1,9 @@
 """State: the channels a graph needs for its fabric's nodes."""
 
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 from langgraph.graph import MessagesState
+from typing_extensions import TypedDict  # pydantic makes no schema of typing's before Python 3.12
 
 
 class FabricContext(TypedDict):
