@@ -75,7 +75,7 @@ def chat_model(name: str) -> BaseChatModel:
 
 async def call_model(state: FabricState, runtime: Runtime[Context]) -> dict[str, Any]:
     """Call the model with memory placed into its prompt."""
-    context = runtime.context or Context()
+    context = runtime.context
     prompt = [SystemMessage(context.system_prompt), *state["messages"]]
     placed = await fabric.amessages({**state, "messages": prompt})
     model = chat_model(context.model).bind_tools(tools)

@@ -60,12 +60,12 @@ def test_input_output_and_context_have_schemas(example: ModuleType) -> None:
     assert context["model"]["langgraph_nodes"] == ["model"]
 
 
-async def test_it_remembers_across_threads_without_any_context_and_keeps_users_apart(
+async def test_it_remembers_across_threads_with_the_default_context_and_keeps_users_apart(
     graph: Any,
 ) -> None:
     async def say(text: str, thread: str, **context: str) -> dict[str, Any]:
         config = {"configurable": {"thread_id": thread}}
-        return await graph.ainvoke({"messages": [("user", text)]}, config, context=context or None)
+        return await graph.ainvoke({"messages": [("user", text)]}, config, context=context)
 
     await say("Remember that I live in Odense", "t1")
     known = await say("Where do I live?", "t2")
@@ -85,6 +85,8 @@ async def test_the_rows_are_on_the_custom_stream(graph: Any) -> None:
     config = {"configurable": {"thread_id": "t1"}}
     asked = {"messages": [("user", "Where do I live?")]}
 
-    events = [event async for event in graph.astream(asked, config, stream_mode="custom")]
+    events = [
+        event async for event in graph.astream(asked, config, context={}, stream_mode="custom")
+    ]
 
     assert [event["type"] for event in events] == ["fabric.attached", "fabric.recall"]
