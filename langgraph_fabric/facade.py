@@ -83,7 +83,7 @@ class MemoryFabric:
     @property
     def capabilities(self) -> Capabilities:
         """What the store under this fabric can promise."""
-        return self._engine.open().store.capabilities
+        return self._engine.adapter().capabilities
 
     def remember(self, **note: Unpack[NoteInput]) -> Remembered:
         """Write a note, meeting the notes that are already there; see `NoteInput`.

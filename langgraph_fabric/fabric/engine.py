@@ -72,7 +72,7 @@ class Engine:
         def value_of(name: str) -> object:
             return self.values[name] if name in self.values else found.value_of(name)
 
-        store = StoreAdapter(self._store_for(found))
+        store = self.adapter(found)
         profile = self.profile or (
             profile_of(store.embeddings) if store.embeddings else EmbedderProfile(id="")
         )
@@ -85,6 +85,14 @@ class Engine:
             semantic=store.embeddings is not None,
         )
         return Opened(memory, store)
+
+    def adapter(self, in_run: Run | None = None) -> StoreAdapter:
+        """Return the store that `open` would use, whoever's memory it is.
+
+        Raises:
+            MemoryValidationError: There is neither a store of the fabric's nor one of the run's.
+        """
+        return StoreAdapter(self._store_for(Run.current() if in_run is None else in_run))
 
     def _store_for(self, found: Run) -> BaseStore:
         if self.store is None:

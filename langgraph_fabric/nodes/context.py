@@ -1,8 +1,8 @@
 """The context node: recalls for the newest user message, and shows why in state and stream.
 
-What it recalls is what `recall` returns, never more (S273). State gets ids and explain rows only, so
-that no checkpoint keeps a text that may be forgotten later; the `custom` stream gets the full rows,
-for whoever watches the run.
+What it recalls is what `recall` returns, never more (S273). State gets ids and explain rows only,
+so that no checkpoint keeps a text that may be forgotten later; the `custom` stream gets the full
+rows, for whoever watches the run.
 """
 
 from collections.abc import Mapping, Sequence

@@ -67,7 +67,7 @@ def placed(memory: Memory, state: Any) -> Flow[list[BaseMessage]]:
 
 
 def render_blocks(live: Sequence[Note]) -> str:
-    """Return the working blocks as one fenced text, `label: content` each (S246); "" without any."""
+    """Return the blocks as one fenced text, `label: content` each (S246); "" without any."""
     lines = [f"{block.block}: {escape(block.content)}" for block in live]
     return _fenced(_BLOCKS, _BLOCKS_LEAD, lines) if lines else ""
 
