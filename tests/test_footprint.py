@@ -17,7 +17,7 @@ connected, written = [], []
 def watch(event, args):
     if event in {"socket.connect", "socket.getaddrinfo", "socket.sendto"}:
         connected.append(str(args))
-    elif event == "open" and isinstance(args[0], (str, bytes)) and args[2] & (os.O_WRONLY | os.O_RDWR):
+    elif event == "open" and isinstance(args[0], str) and args[2] & (os.O_WRONLY | os.O_RDWR):
         written.append(os.fsdecode(args[0]))
     elif event in {"os.mkdir", "os.rename", "sqlite3.connect"}:
         written.append(os.fsdecode(args[0]))
