@@ -51,8 +51,12 @@ lock: $(READY) ## Write requirements.lock anew from pyproject.toml
 clean: ## Remove the environment and every cache
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
 
+# The lock has every package, so pip resolves nothing. Python compiles what it imports, on import.
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile
+
 $(READY): requirements.lock pyproject.toml
 	@python=$$($(FIND_PYTHON)); "$$python" -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(PIP_INSTALL) --requirement requirements.lock
+	$(PIP_INSTALL) --no-build-isolation --editable .
+	@$(BIN)/python -m pip check
 	@touch $@

@@ -1,6 +1,7 @@
 """A governed long-term memory for LangGraph graphs.
 
-Start with `MemoryFabric`; its store is any LangGraph store, or `langgraph_fabric.store.ChromaStore`.
+Start with `MemoryFabric`. Its store is any LangGraph store, `langgraph_fabric.store.ChromaStore`
+among them.
 """
 
 from langgraph_fabric._adapter import Capabilities

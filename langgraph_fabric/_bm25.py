@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 K1 = 1.0
 B = 0.4
-"""Measured on conversation turns: short texts repeat little and vary in length without meaning it."""
+"""Measured on conversation turns: short texts repeat little, and their lengths mean little."""
 
 
 def bm25(

@@ -9,7 +9,7 @@ _MEMORY_ID = re.compile(r"[0-9a-f]{12}\Z")
 
 
 def memory_id(*parts: Any) -> str:
-    """Return the id of `parts`: the first 12 hex characters of SHA-256 over their compact JSON array.
+    """Return the first 12 hex characters of SHA-256 over the compact JSON array of `parts`.
 
     Parts must be JSON values; the same parts always give the same id (reference S6).
     """

@@ -16,7 +16,7 @@ Clock = Callable[[], datetime]
 """Gives the current time as an aware datetime."""
 
 Bound = Literal["start", "end", "last"]
-"""What a date alone means: its first instant, the next day's first instant, or its last microsecond."""
+"""What a date alone means: its first instant, the next day's first, or its own last microsecond."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

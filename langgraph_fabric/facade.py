@@ -77,7 +77,7 @@ class MemoryFabric:
         run's.
         """
         bound = copy(self)
-        bound._engine = self._engine.at(values)
+        bound._engine = self._engine.at(values)  # noqa: SLF001 - its own copy
         return bound
 
     @property

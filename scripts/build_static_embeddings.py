@@ -184,7 +184,7 @@ def fit(start: Matrix, taught: Matrix, ids: Sequence[Sequence[int]]) -> Matrix:
     return keep_unseen(first, table.weight.detach().numpy(), sightings(ids, len(first)))
 
 
-def _means(table: Any, texts: Sequence[Sequence[int]]) -> Any:  # noqa: ANN401 - torch is untyped here
+def _means(table: Any, texts: Sequence[Sequence[int]]) -> Any:
     import torch  # noqa: PLC0415 - only the model's steps need it
 
     flat = torch.tensor([token for text in texts for token in text])

@@ -6,7 +6,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "create_agent.py"
 
 
 def test_what_one_thread_told_the_agent_is_shown_to_the_model_in_another(tmp_path: Path) -> None:
-    done = subprocess.run(  # noqa: S603 - our own example
+    done = subprocess.run(
         [sys.executable, EXAMPLE], cwd=tmp_path, capture_output=True, text=True, check=False
     )
 

@@ -14,7 +14,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "quickstart.py"
 def tour(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Run the tour in an empty folder; return what each of its scenes printed."""
     folder = tmp_path_factory.mktemp("tour")
-    done = subprocess.run(  # noqa: S603 - our own example
+    done = subprocess.run(
         [sys.executable, EXAMPLE], cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr

@@ -75,7 +75,7 @@ def leftovers(folder):
 def in_another_process(code, *args):
     """Start Python with `code`, able to import this package."""
     home = str(Path(descriptors.__file__).parents[2])
-    return subprocess.Popen(  # noqa: S603 -- our own code
+    return subprocess.Popen(
         [sys.executable, "-c", code, *map(str, args)],
         env={**os.environ, "PYTHONPATH": home},
         stdout=subprocess.PIPE,

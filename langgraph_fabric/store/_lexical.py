@@ -1,0 +1,65 @@
+"""Words: the lexical search over SQLite's full-text index.
+
+FTS5 finds which items of a scope share a term; our own BM25 ranks them by the statistics of that
+scope alone, so that what other tenants store neither shows nor matters. Terms and scopes are
+written as plain ASCII words, so that no query text is ever syntax.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from langgraph_fabric._bm25 import bm25
+from langgraph_fabric._text import search_terms
+from langgraph_fabric.store._values import after_prefix
+
+_MOST_RANKED = 5_000
+"""Items ranked exactly; of more that share a term, FTS5's own ranking chooses these."""
+_MOST_TERMS = 100
+"""Terms of a query that are searched: beyond a long paragraph more find nothing new, and FTS5
+bounds the size of an expression."""
+
+
+def indexed_words(terms: Iterable[str]) -> str:
+    """Return terms as the text the full-text index keeps."""
+    return " ".join(_word(term) for term in terms)
+
+
+def scope_words(ns: bytes) -> str:
+    """Return one word for each prefix of an encoded namespace, the whole included."""
+    ends = [i + 1 for i, byte in enumerate(ns) if byte == 0]
+    return " ".join(_scope_word(ns[:end]) for end in [0, *ends])
+
+
+def ranked(connection: sqlite3.Connection, prefix: bytes, query: str) -> list[tuple[int, float]]:
+    """Return the ids and BM25 scores of the items below a prefix that share a term, best first."""
+    terms = list(dict.fromkeys(search_terms(query)))[:_MOST_TERMS]
+    if not terms:
+        return []
+    size, length = connection.execute(
+        "SELECT COALESCE(SUM(texts), 0), COALESCE(SUM(terms), 0) FROM namespaces"
+        " WHERE ns >= ? AND ns < ?",
+        (prefix, after_prefix(prefix)),
+    ).fetchone()
+    rows = connection.execute(
+        "SELECT rowid, terms FROM words WHERE words MATCH ? ORDER BY bm25(words) LIMIT ?",
+        (_match(prefix, terms), _MOST_RANKED),
+    ).fetchall()
+    words = [_word(term) for term in terms]
+    texts = [text.split() for _, text in rows]
+    scores = bm25(words, texts, size=size, average_length=length / (size or 1))
+    order = sorted(range(len(rows)), key=lambda i: (-scores[i], -rows[i][0]))
+    return [(rows[i][0], scores[i]) for i in order]
+
+
+def _match(prefix: bytes, terms: Sequence[str]) -> str:
+    either = " OR ".join(f'"{_word(term)}"' for term in terms)
+    return f'scope : "{_scope_word(prefix)}" AND terms : ({either})'
+
+
+def _word(term: str) -> str:
+    return term if term.isascii() and term.isalnum() else f"x{term.encode(errors='replace').hex()}"
+
+
+def _scope_word(prefix: bytes) -> str:
+    return f"s{hashlib.sha256(prefix).hexdigest()[:24]}"
