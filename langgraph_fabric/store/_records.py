@@ -17,7 +17,8 @@ from langgraph_fabric.errors import StoreUnavailableError
 Durability = Literal["full", "process"]
 """`full`: an acknowledged write survives a power cut. `process`: it survives a killed process."""
 
-_FILE = "records.db"
+FILE = "records.db"
+"""The database's name in a store's folder."""
 _BUSY_SECONDS = 30.0
 _MANY = 500
 """Ids bound in one statement; SQLite takes 32,766, and short statements stay in its cache."""
@@ -79,6 +80,11 @@ class Records:
             connection.execute("INSERT INTO words (words) VALUES ('optimize')")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
+    def copy_to(self, target: sqlite3.Connection) -> None:
+        """Copy the whole database, as it is at one moment, into another connection."""
+        with self._lock, translated():
+            self._opened().backup(target)
+
     def close(self) -> None:
         """Close the connection; later use is refused."""
         with self._lock:
@@ -111,7 +117,7 @@ class Records:
         if self._folder is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(
-            ":memory:" if self._folder is None else self._folder / _FILE,
+            ":memory:" if self._folder is None else self._folder / FILE,
             timeout=_BUSY_SECONDS,
             isolation_level=None,
             check_same_thread=False,

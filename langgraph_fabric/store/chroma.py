@@ -20,7 +20,9 @@ from langgraph_fabric import _time
 from langgraph_fabric._ops import PutIfOp, StoreOp, TextSearchOp
 from langgraph_fabric.embeddings import EmbedderProfile
 from langgraph_fabric.errors import MemoryValidationError
+from langgraph_fabric.store import _care
 from langgraph_fabric.store._batches import Batches, Work
+from langgraph_fabric.store._care import Examination
 from langgraph_fabric.store._embedder import (
     EmbedRequest,
     StoreEmbedder,
@@ -184,6 +186,32 @@ class ChromaStore(BaseStore):
                 writer.delete(item)
             writer.finish()
         return len(ids)
+
+    def doctor(self, *, repair: bool = False) -> Examination:
+        """Return what is wrong with the store; with `repair`, make anew what can be.
+
+        Compares the records with themselves and with the index, if this process can own it.
+        """
+        return _care.doctor(self._records, self._index, repair=repair)
+
+    def backup(self, path: str | Path) -> None:
+        """Copy the store into a new file, while it is in use; see `restore`.
+
+        Raises:
+            MemoryValidationError: The file exists.
+            StoreUnavailableError: It cannot be written.
+        """
+        _care.back_up(self._records, Path(path))
+
+    @staticmethod
+    def restore(backup: str | Path, path: str | Path) -> None:
+        """Make the store of a new folder from a backup; then open it with `from_path`.
+
+        Raises:
+            MemoryValidationError: There is no backup, or the folder holds a store already.
+            StoreUnavailableError: The backup cannot be read, or the folder not be written.
+        """
+        _care.restore(Path(backup), Path(path))
 
     def close(self) -> None:
         """Close the store; closing twice is fine."""
