@@ -8,6 +8,7 @@ from typing import Any, Literal, TypedDict, cast, get_args
 from langgraph_fabric import _time
 from langgraph_fabric.errors import MemoryLimitError, MemoryValidationError
 from langgraph_fabric.fabric.memory import Memory
+from langgraph_fabric.fabric.settings import refuse_unknown
 from langgraph_fabric.memory.limits import HARD_CAPS, check_limit
 from langgraph_fabric.notes import KINDS, STORED_KINDS, Kind, StoredKind
 
@@ -53,9 +54,7 @@ class Query:
 
 def checked(memory: Memory, text: str, options: Mapping[str, Any]) -> Query:
     """Return the arguments of a recall, checked and with their defaults."""
-    unknown = set(options) - set(RecallOptions.__annotations__)
-    if unknown:
-        raise MemoryValidationError(min(unknown), "not an option of recall", "Leave it out")
+    refuse_unknown(options, RecallOptions, "recall")
     if not isinstance(text, str) or not text.strip():
         raise MemoryValidationError("query", "not a text, or blank", "Ask with some words")
     top_k = options.get("top_k")

@@ -17,6 +17,7 @@ from langgraph_fabric.fabric.engine import Engine
 from langgraph_fabric.fabric.memory import Memory
 from langgraph_fabric.fabric.recall import Hit, recall
 from langgraph_fabric.fabric.run import Run
+from langgraph_fabric.fabric.settings import refuse_unknown
 from langgraph_fabric.nodes.placement import messages_of, text_of
 from langgraph_fabric.nodes.state import FabricContext
 from langgraph_fabric.notes import Kind
@@ -36,6 +37,7 @@ class ContextNode(Runnable[Any, dict[str, Any]]):
     """Recalls for the newest user message into the channel `fabric_context`."""
 
     def __init__(self, engine: Engine, options: ContextOptions) -> None:
+        refuse_unknown(options, ContextOptions, "context_node")
         self._engine = engine
         self._options = options
 
