@@ -7,14 +7,16 @@ there are matches left, whatever stood before them.
 
 import json
 import sqlite3
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition, SearchItem, SearchOp
 
 from langgraph_fabric import _time
+from langgraph_fabric._ops import TextSearchOp
 from langgraph_fabric.store._filters import Predicate
 from langgraph_fabric.store._records import by_ids
 from langgraph_fabric.store._values import (
@@ -25,6 +27,7 @@ from langgraph_fabric.store._values import (
 )
 
 _COLUMNS = "id, ns, key, value, created, updated, ttl"
+_T = TypeVar("_T")
 _PORTION = 200
 """Candidates fetched at once on the walk; a usual page needs one fetch."""
 
@@ -86,9 +89,9 @@ def walked(
                 yield found
 
 
-def page(found: Iterator[Found], op: SearchOp | Any) -> list[Found]:
+def page(found: Iterator[Found], op: SearchOp | TextSearchOp) -> list[Found]:
     """Return the page of a search that it asks for."""
-    return list(islice(found, op.offset, op.offset + op.limit))
+    return list(_cut(found, op))
 
 
 def namespaces(
@@ -104,7 +107,12 @@ def namespaces(
     labels = (decode_namespace(ns) for (ns,) in rows)
     matching = (ns for ns in labels if all(_matches(ns, c) for c in op.match_conditions or ()))
     cut = dict.fromkeys(ns if op.max_depth is None else ns[: op.max_depth] for ns in matching)
-    return list(islice(cut, op.offset, op.offset + op.limit))
+    return list(_cut(cut, op))
+
+
+def _cut(found: Iterable[_T], op: SearchOp | TextSearchOp | ListNamespacesOp) -> Iterator[_T]:
+    start, stop = op.offset, op.offset + op.limit
+    return islice(found, min(start, sys.maxsize), min(stop, sys.maxsize))
 
 
 def _literal_prefix(conditions: Sequence[MatchCondition]) -> bytes:
