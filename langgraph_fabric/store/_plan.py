@@ -82,12 +82,20 @@ def plan(ops: Iterable[StoreOp], fields: Sequence[tuple[str, Path]], *, semantic
 
 def _search(op: SearchOp | TextSearchOp, *, semantic: bool) -> Search:
     by_words = isinstance(op, TextSearchOp)
+    query: object = op.query
+    if query is not None and not isinstance(query, str):
+        raise MemoryValidationError("query", "not a string", "Give text")
     return Search(
         op=op,
         prefix=encode_namespace(op.namespace_prefix),
         test=compile_filter(op.filter),
-        query=op.query if by_words or (semantic and op.query) else None,
+        query=_unicode(query) if query and (by_words or semantic) else None,
     )
+
+
+def _unicode(query: str) -> str:
+    """Return a query without halves of surrogate pairs, at which tokenisers written in C fail."""
+    return query.encode(errors="replace").decode()
 
 
 def _check(op: Any) -> None:

@@ -6,6 +6,7 @@ the index does not know yet. SQL is built of constants only; every value is boun
 """
 
 import contextlib
+import os
 import sqlite3
 import threading
 from collections.abc import Generator, Iterable, Sequence
@@ -54,6 +55,8 @@ class Records:
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._closed = False
+        self._process = os.getpid()
+        self._parents: list[Any] = []
 
     @property
     def is_open(self) -> bool:
@@ -74,25 +77,35 @@ class Records:
 
     def scrub(self) -> None:
         """Leave no trace of deleted text in the files: not in free pages, words or the log."""
-        with self._lock, translated():
+        with self._mine(), translated():
             connection = self._opened()
             connection.execute("INSERT INTO words (words) VALUES ('optimize')")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     def close(self) -> None:
         """Close the connection; later use is refused."""
-        with self._lock:
+        with self._mine():
             self._closed = True
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
 
+    def _mine(self) -> threading.RLock:
+        """Return the lock; a forked process neither uses nor closes its parent's connection."""
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            self._lock = threading.RLock()
+            if self._folder is not None:
+                self._parents.append(self._connection)
+                self._connection = None
+        return self._lock
+
     @contextlib.contextmanager
     def _transaction(self, begin: str) -> Generator[sqlite3.Connection]:
-        with self._lock, translated():
+        with self._mine(), translated():
             connection = self._opened()
-            connection.execute(begin)
             try:
+                connection.execute(begin)
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:

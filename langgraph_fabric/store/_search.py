@@ -73,7 +73,7 @@ class Searcher:
         """
         search, now = asked.search, asked.now
         if isinstance(search.op, TextSearchOp):
-            ranking = _lexical.ranked(connection, search.prefix, search.op.query)
+            ranking = _lexical.ranked(connection, search.prefix, search.query or "")
             return _reads.page(_reads.walked(connection, ranking, search.test, now), search.op)
         if asked.vector is None:
             found = _reads.newest(connection, search.prefix, search.test, now)
