@@ -20,7 +20,7 @@ from langgraph_fabric.store._index import Index
 from langgraph_fabric.store._plan import Plan, plan
 from langgraph_fabric.store._records import Records, fact, set_fact
 from langgraph_fabric.store._search import Asked, MissingNearest, Nearest, Searcher
-from langgraph_fabric.store._writes import MINUTE, MissingVectors, Writer
+from langgraph_fabric.store._writes import MINUTE, MissingVectors, Writer, unit
 
 Work = Generator[EmbedRequest, list[Vector], list[Any]]
 
@@ -68,7 +68,7 @@ class Batches:
                 found = yield EmbedRequest(wanted.texts, "document")
                 given.vectors.update(zip(wanted.texts, found, strict=True))
             except MissingNearest as wanted:
-                ids = self._index.nearest(wanted.query, wanted.count)
+                ids = self._index.nearest(unit(wanted.query), wanted.count)
                 given.nearest[wanted.place] = Nearest(wanted.count, ids)
 
     def _transact(self, planned: Plan, given: _Given) -> list[Any]:

@@ -15,7 +15,6 @@ import sqlite3
 import threading
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import Any
 
 from langgraph_fabric.store._chroma_client import Client, ClientFailedError
 from langgraph_fabric.store._records import Records, by_ids, fact, set_fact
@@ -60,7 +59,9 @@ class Index:
             return int(connection.execute(count, (most,)).fetchone()[0])
 
     def exists(self) -> bool:
-        """Tell whether there is an index, be it up to date or not."""
+        """Tell whether there is an index, be it up to date, or cut off in the making."""
+        if self._folder is not None and any(self._folder.glob("index-*")):
+            return True
         with self._records.reading() as connection:
             return fact(connection, "index") is not None
 

@@ -27,8 +27,9 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS items (
     id INTEGER PRIMARY KEY AUTOINCREMENT, ns BLOB NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
     created INTEGER NOT NULL, updated INTEGER NOT NULL, ttl REAL, expires INTEGER,
-    texts BLOB, terms INTEGER NOT NULL DEFAULT 0, UNIQUE (ns, key));
+    texts BLOB, terms INTEGER NOT NULL DEFAULT 0, version INTEGER NOT NULL, UNIQUE (ns, key));
 CREATE INDEX IF NOT EXISTS items_by_time ON items (ns, updated DESC, id DESC);
+CREATE INDEX IF NOT EXISTS items_by_version ON items (ns, version);
 CREATE INDEX IF NOT EXISTS items_by_expiry ON items (expires) WHERE expires IS NOT NULL;
 CREATE TABLE IF NOT EXISTS vectors (
     id INTEGER PRIMARY KEY AUTOINCREMENT, item INTEGER NOT NULL, path TEXT NOT NULL,
@@ -42,8 +43,9 @@ CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (scope, terms, tokenize = 'ascii');
 """
 """`texts` is a hash of what is indexed, so that an unchanged text is neither embedded nor indexed
-again. `outbox` has ids of vectors that were added or removed since the index was last brought up to
-date. `namespaces` has one row for each namespace that holds items, with what it holds."""
+again; `version` is its namespace's when it last changed. `outbox` has ids of vectors that were
+added or removed since the index was last brought up to date. `namespaces` has one row for each
+namespace that holds items, with what it holds."""
 
 
 class Records:

@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langgraph.store.base import PutOp, get_text_at_path
 
@@ -19,7 +19,11 @@ from langgraph_fabric._text import search_terms
 from langgraph_fabric.errors import MemoryConflictError, MemoryValidationError
 from langgraph_fabric.store._embedder import Path, Vector, tokenized
 from langgraph_fabric.store._lexical import indexed_words, scope_words
+from langgraph_fabric.store._records import fact
 from langgraph_fabric.store._values import check_key, encode_namespace, encode_value
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MINUTE = 60_000_000
 """Microseconds; a time to live is given in minutes."""
@@ -98,6 +102,7 @@ class Writer:
         """Vectors known so far by text; None if the store has no embedder."""
         self._now = now
         self._touched: dict[bytes, list[int]] = {}
+        self._version = 0
 
     def apply(self, writes: Sequence[Write]) -> None:
         """Apply all of `writes`.
@@ -161,17 +166,24 @@ class Writer:
         expires = None if write.ttl is None else self._now + int(write.ttl * MINUTE)
         if row is None:
             cursor = self._connection.execute(
-                "INSERT INTO items (ns, key, value, created, updated, ttl, expires)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (write.ns, write.key, write.value, self._now, self._now, write.ttl, expires),
+                "INSERT INTO items (ns, key, value, created, updated, ttl, expires, version)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(write.ns, write.key, write.value, self._now, self._now),
+                    *(write.ttl, expires, self._this_version()),
+                ),
             )
             item, texts, terms = cursor.lastrowid or 0, None, 0
             self._count(write.ns, items=1)
         else:
             item, updated, _, texts, terms = row
             self._connection.execute(
-                "UPDATE items SET value = ?, updated = ?, ttl = ?, expires = ? WHERE id = ?",
-                (write.value, max(self._now, updated), write.ttl, expires, item),
+                "UPDATE items SET value = ?, updated = ?, ttl = ?, expires = ?, version = ?"
+                " WHERE id = ?",
+                (
+                    *(write.value, max(self._now, updated), write.ttl, expires),
+                    *(self._this_version(), item),
+                ),
             )
             self._count(write.ns)
         digest = _hash(json.dumps(write.texts)) if write.texts else None
@@ -241,29 +253,35 @@ class Writer:
                 " version = excluded.version, items = items + excluded.items,"
                 " vectors = vectors + excluded.vectors, texts = texts + excluded.texts,"
                 " terms = terms + excluded.terms",
-                (ns, self._next_version(), *counts),
+                (ns, self._this_version(), *counts),
             )
             self._connection.execute("DELETE FROM namespaces WHERE ns = ? AND items <= 0", (ns,))
 
-    def _next_version(self) -> int:
-        """Return a number never given before, so that no cache mistakes one state for another."""
-        self._connection.execute(
-            "INSERT INTO facts VALUES ('version', 1)"
-            " ON CONFLICT (name) DO UPDATE SET value = value + 1"
-        )
-        row = self._connection.execute("SELECT value FROM facts WHERE name = 'version'")
-        return int(row.fetchone()[0])
+    def _this_version(self) -> int:
+        """Return this transaction's number, never given before: no cache mistakes two states."""
+        if not self._version:
+            self._connection.execute(
+                "INSERT INTO facts VALUES ('version', 1)"
+                " ON CONFLICT (name) DO UPDATE SET value = value + 1"
+            )
+            self._version = int(fact(self._connection, "version"))
+        return self._version
 
 
-def packed(vector: Vector) -> bytes:
-    """Return a vector as float32 bytes, of length one unless it is zero."""
+def unit(vector: Vector) -> "NDArray[Any]":
+    """Return a vector as float32 numbers, of length one unless it is zero."""
     import numpy as np  # noqa: PLC0415 - loaded on first use, not at import
 
     array = np.asarray(vector, dtype=np.float64)
     if largest := float(np.abs(array).max(initial=0)):
         array = array / largest  # squares of very large or small numbers would not fit
         array = array / np.linalg.norm(array)
-    return array.astype(np.float32).tobytes()
+    return array.astype(np.float32)
+
+
+def packed(vector: Vector) -> bytes:
+    """Return a vector as the bytes of its unit vector."""
+    return unit(vector).tobytes()
 
 
 def _hash(text: str) -> bytes:

@@ -107,9 +107,7 @@ class ChromaStore(BaseStore):
             MemoryValidationError: `search` is unknown.
         """
         folder = Path(path).absolute()  # a later change of directory must not part the two
-        return cls(
-            folder, index=index, ttl=ttl, durability=durability, search=search, clock=clock
-        )
+        return cls(folder, index=index, ttl=ttl, durability=durability, search=search, clock=clock)
 
     @classmethod
     def in_memory(

@@ -192,7 +192,7 @@ async def test_an_async_function_is_an_embedder_for_the_async_door(make):
     assert (await store.abatch([GetOp(NS, "k")]))[0].value == {"text": "word"}
 
 
-def test_b62_vectors_come_when_an_embedder_does(opened, keys):
+def test_b62_vectors_come_when_an_embedder_does(opened):
     with opened(index=False) as store:
         store.put(NS, "k", {"text": "word"})
         assert [item.score for item in store.search(NS, query="word")] == [None]
