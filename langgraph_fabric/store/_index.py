@@ -1,9 +1,11 @@
 """The index: Chroma, for searches over more vectors than one wants to score one by one.
 
 Chroma holds ids and vectors, no text. It is derived from the records: what it lacks is in the
-outbox, and when it is missing, unreadable or does not add up, it is built anew from the stored
-vectors, in a folder of a new name, since a folder that once failed to open stays broken for its
-process. One process at a time owns the index of a folder; the others search exactly without it.
+outbox. Its files are not written atomically, so a seal over them is kept in the records: taken when
+the index is closed, broken before it is first changed. An index that is missing, unsealed or does
+not add up is built anew from the stored vectors, in a folder of a new name, since a folder that
+once failed to open stays broken for the process. One process at a time owns the index of a folder;
+the others, and everyone while it cannot be used, search exactly without it.
 """
 
 import contextlib
@@ -11,203 +13,253 @@ import os
 import shutil
 import sqlite3
 import threading
+from collections.abc import Generator, Sequence
 from pathlib import Path
-from uuid import uuid4
 
-from langgraph_fabric.store._collection import Collection, Row, open_collection
+from langgraph_fabric.store._chroma_client import Client, ClientFailedError, LocalClient
+from langgraph_fabric.store._chroma_process import ProcessClient
 from langgraph_fabric.store._records import Records, by_ids, fact, set_fact
+from langgraph_fabric.store._seal import OwnerLock, seal_of
 
 PORTION = 64
 """Vectors handed to Chroma at once, so that a query in between does not wait long."""
 _REBUILD_PORTION = 1_000
-_MOST_PENDING = 1_024
-"""Vectors not yet indexed that a search still scores one by one before it has them indexed."""
+_MOST_PENDING = 2_000
+"""Vectors not yet indexed up to which a search joins them; of more, scoring all is no slower."""
+_MOST_DEAD = 1_000
+"""Vectors deleted from the index, beyond half of those it holds, at which it is built anew: what
+Chroma deletes it only hides."""
+_MOST_FAILURES = 3
+"""Failures after which a store does without Chroma until it is opened again."""
 
 
 class Index:
     """The Chroma side of a store. Nothing is opened before the first use."""
 
-    def __init__(self, records: Records, folder: Path | None) -> None:
+    def __init__(self, records: Records, folder: Path | None, *, eager: bool) -> None:
         self._records = records
         self._folder = folder
+        self._eager = eager
+        """Whether a search brings the index up to date, and does not only use it as it is."""
         self._lock = threading.RLock()
-        self._lock_file: int | None = None
-        self._collection: Collection | None = None
+        self._owner = OwnerLock(None if folder is None else folder / "index.lock")
+        self._client: Client | None = None
+        self._sealed = False
+        self._failures = 0
+        self._process = os.getpid()
 
     @property
     def is_open(self) -> bool:
         """Whether Chroma is in use."""
-        return self._collection is not None
+        return self._client is not None
 
-    def pending(self) -> int:
-        """Return how many vectors the index does not know yet, or knows and should not."""
+    def pending(self, most: int) -> int:
+        """Return how many vectors the index does not know yet, counted up to `most`."""
         with self._records.reading() as connection:
-            return int(connection.execute("SELECT COUNT(*) FROM outbox").fetchone()[0])
+            count = "SELECT COUNT(*) FROM (SELECT 1 FROM outbox LIMIT ?)"
+            return int(connection.execute(count, (most,)).fetchone()[0])
+
+    def exists(self) -> bool:
+        """Tell whether there is an index, be it up to date, or cut off in the making."""
+        if self._folder is not None and any(self._folder.glob("index-*")):
+            return True
+        with self._records.reading() as connection:
+            return fact(connection, "index") is not None
 
     def flush(self) -> bool:
-        """Bring the index up to date; False if another process owns it, or Chroma fails."""
-        with self._lock:
-            collection = self._opened()
-            if collection is None:
-                return False
-            try:
-                while self._apply_portion(collection):
-                    pass
-            except RuntimeError:
-                self._let_go()
-                return False
-            return True
+        """Bring the index up to date; False if it cannot be used, or another process owns it."""
+        with self._used():
+            for _ in range(2):
+                try:
+                    if not self._open(build=True):
+                        return False
+                    while self._apply_portion():
+                        pass
+                    return not self._is_worn() or self._rebuild()
+                except ClientFailedError:
+                    self._discard()
+            return False
 
-    def nearest(self, query: bytes, count: int) -> list[int] | None:
+    def nearest(self, query: Sequence[float], count: int) -> list[int] | None:
         """Return the ids of about the `count` nearest vectors; None if the index cannot be used."""
-        with self._lock:
-            if self.pending() > _MOST_PENDING:
-                self.flush()
-            collection = self._opened()
-            if collection is None:
+        with self._used(wait=self._eager) as is_mine:
+            if not is_mine or not self._is_ready():
                 return None
             try:
-                return collection.nearest(query, count)
-            except RuntimeError:
-                self._let_go()
+                return self._client.nearest(query, count) if self._client is not None else None
+            except ClientFailedError:
+                self._discard()
                 return None
 
     def known(self) -> set[int] | None:
-        """Return the ids the index holds; None if it was never built or cannot be read."""
-        with self._lock:
-            with self._records.reading() as connection:
-                built = fact(connection, "index") is not None
-            collection = self._opened() if built else None
-            return None if collection is None else collection.ids()
+        """Return the ids the index holds; None if there is none that this process can read."""
+        with self._used():
+            try:
+                is_open = self.exists() and self._open(build=False)
+                return self._client.ids() if is_open and self._client is not None else None
+            except ClientFailedError:
+                self._discard()
+                return None
 
     def rebuild(self) -> bool:
         """Build the index anew, which also erases what was removed from it."""
-        with self._lock:
-            return self._rebuilt() is not None
+        with self._used():
+            try:
+                return self._may_use() and self._rebuild()
+            except ClientFailedError:
+                self._discard()
+                return False
 
     def close(self) -> None:
-        """Close Chroma and let another process own the index."""
-        with self._lock:
-            self._let_go()
-            if self._lock_file is not None:
-                os.close(self._lock_file)
-                self._lock_file = None
+        """Close Chroma, seal its files and let another process own them."""
+        with self._used():
+            name = self._client.name if self._client is not None else None
+            self._close_client()
+            try:
+                if name is not None and self._folder is not None:
+                    with self._records.writing() as connection:
+                        set_fact(connection, "seal", seal_of(self._folder / name))
+            finally:
+                self._owner.release()
 
-    def _opened(self) -> Collection | None:
-        if self._collection is None and self._owned():
-            with self._records.reading() as connection:
-                name = fact(connection, "index")
-                wanted = _should_hold(connection)
-            self._collection = self._existing(name, wanted) if name else None
-            if self._collection is None:
-                return self._rebuilt()
-        return self._collection
-
-    def _existing(self, name: str, wanted: int) -> Collection | None:
-        """Return the collection kept under `name`, or None if it cannot be relied on."""
-        if self._folder is None or not (self._folder / name / "chroma.sqlite3").is_file():
-            return None
+    @contextlib.contextmanager
+    def _used(self, *, wait: bool = True) -> Generator[bool]:
+        """Hold the index for one thread; a forked process starts without the parent's."""
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            self._lock = threading.RLock()
+            self._client = None
+            self._owner.forget()
+        lock = self._lock
+        is_mine = lock.acquire(blocking=wait)
         try:
-            collection = open_collection(self._folder / name, name, create=False)
-            if collection.count() >= wanted:
-                return collection
-            collection.close()
-        except RuntimeError:
-            pass
-        return None
+            yield is_mine
+        finally:
+            if is_mine:
+                lock.release()
 
-    def _rebuilt(self) -> Collection | None:
-        if not self._owned():
-            return None
-        self._let_go()
-        name = f"index-{uuid4().hex[:8]}"
+    def _may_use(self) -> bool:
+        return self._failures < _MOST_FAILURES and self._owner.acquire()
+
+    def _is_ready(self) -> bool:
+        if self._eager:
+            return self.flush()
+        return self.pending(_MOST_PENDING + 1) <= _MOST_PENDING and self._open(build=False)
+
+    def _open(self, *, build: bool) -> bool:
+        if self._client is not None:
+            return True
+        if not self._may_use():
+            return False
+        if self._failures == 0 and self._reopened():
+            return True
+        return build and self._rebuild()
+
+    def _reopened(self) -> bool:
+        """Open the index that is there, if it is whole."""
+        with self._records.reading() as connection:
+            name, seal = fact(connection, "index"), fact(connection, "seal")
+            (known,) = connection.execute(
+                "SELECT COUNT(*) FROM vectors WHERE id NOT IN (SELECT vector FROM outbox)"
+            ).fetchone()
+        if name is None or self._folder is None or seal != seal_of(self._folder / name):
+            return False
         try:
-            collection = open_collection(self._folder and self._folder / name, name, create=True)
-            last = self._fill(collection)
-        except RuntimeError:
-            return None
+            client = ProcessClient.opened(self._folder / name, name)
+            if client.count() < known:
+                client.close()
+                return False
+        except ClientFailedError:
+            return False
+        self._client, self._sealed = client, True
+        return True
+
+    def _rebuild(self) -> bool:
+        self._close_client()
+        name = f"index-{os.urandom(4).hex()}"
+        client = self._created(name)
+        last = 0
+        while rows := self._vectors_after(last):
+            client.add(rows)
+            last = rows[-1][0]
         with self._records.writing() as connection:
             set_fact(connection, "index", name)
+            set_fact(connection, "seal", None)
+            set_fact(connection, "dead", 0)
+            # What was deleted meanwhile stays in the outbox: it may have been added before.
             connection.execute(
                 "DELETE FROM outbox WHERE vector <= ? AND vector IN (SELECT id FROM vectors)",
                 (last,),
             )
+        self._client, self._sealed = client, False
         self._remove_others(name)
-        self._collection = collection
-        return collection
-
-    def _fill(self, collection: Collection) -> int:
-        """Add every stored vector, and return the id of the last."""
-        last = 0
-        while True:
-            with self._records.reading() as connection:
-                rows: list[Row] = connection.execute(
-                    "SELECT id, vector FROM vectors WHERE id > ? ORDER BY id LIMIT ?",
-                    (last, _REBUILD_PORTION),
-                ).fetchall()
-            if not rows:
-                return last
-            collection.add(rows)
-            last = rows[-1][0]
-
-    def _remove_others(self, name: str) -> None:
-        """Remove the folders of earlier indexes, also of ones that a crash left half built."""
-        if self._folder is not None:
-            for folder in self._folder.glob("index-*"):
-                if folder.name != name:
-                    shutil.rmtree(folder, ignore_errors=True)
-
-    def _owned(self) -> bool:
-        if self._folder is None or self._lock_file is not None:
-            return True
-        import fcntl  # noqa: PLC0415 - where there is none, only the index is out of reach
-
-        lock_file = os.open(self._folder / "index.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
-        try:
-            fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock_file)
-            return False
-        self._lock_file = lock_file
         return True
 
-    def _let_go(self) -> None:
-        if self._collection is not None:
-            with contextlib.suppress(RuntimeError):
-                self._collection.close()
-            self._collection = None
+    def _created(self, name: str) -> Client:
+        if self._folder is None:
+            return LocalClient.created(None, name)
+        return ProcessClient.created(self._folder / name, name)
 
-    def _apply_portion(self, collection: Collection) -> bool:
-        """Apply some of the outbox; tell whether there was anything.
-
-        An entry leaves the outbox after Chroma has it, so that a crash in between repeats it.
-        """
+    def _vectors_after(self, last: int) -> list[tuple[int, bytes]]:
         with self._records.reading() as connection:
-            pending: list[tuple[int, bytes | None]] = connection.execute(
+            return connection.execute(
+                "SELECT id, vector FROM vectors WHERE id > ? ORDER BY id LIMIT ?",
+                (last, _REBUILD_PORTION),
+            ).fetchall()
+
+    def _remove_others(self, name: str) -> None:
+        """Remove the folders of former indexes, and of builds that a crash cut off."""
+        if self._folder is not None:
+            for other in self._folder.glob("index-*"):
+                if other.name != name:
+                    shutil.rmtree(other, ignore_errors=True)
+
+    def _apply_portion(self) -> bool:
+        """Apply some of the outbox; tell whether there was anything."""
+        with self._records.reading() as connection:
+            pending = connection.execute(
                 "SELECT o.vector, v.vector FROM outbox o LEFT JOIN vectors v ON v.id = o.vector"
                 " ORDER BY o.vector LIMIT ?",
                 (PORTION,),
             ).fetchall()
-        added = [(i, vector) for i, vector in pending if vector is not None]
+        if not pending or self._client is None:
+            return False
+        self._break_seal()
         gone = [i for i, vector in pending if vector is None]
-        collection.add(added)
-        collection.remove(gone)
+        added = [row for row in pending if row[1] is not None]
+        self._client.add(added)
+        self._client.delete(gone)
         with self._records.writing() as connection:
-            known = (
-                "DELETE FROM outbox WHERE vector IN ({ids}) AND vector IN (SELECT id FROM vectors)"
-            )
-            by_ids(connection, known, [i for i, _ in added])
-            by_ids(connection, "DELETE FROM outbox WHERE vector IN ({ids})", gone)
-        return bool(pending)
+            applied = "DELETE FROM outbox WHERE vector IN ({ids})"
+            by_ids(connection, applied, gone)
+            still = " AND vector IN (SELECT id FROM vectors)"  # else deleted since it was read
+            by_ids(connection, applied + still, [i for i, _ in added])
+            set_fact(connection, "dead", int(fact(connection, "dead") or 0) + len(gone))
+        return True
+
+    def _is_worn(self) -> bool:
+        with self._records.reading() as connection:
+            dead = int(fact(connection, "dead") or 0)
+            (live,) = connection.execute("SELECT COUNT(*) FROM vectors").fetchone()
+        return dead > _MOST_DEAD + live // 2
+
+    def _break_seal(self) -> None:
+        if self._sealed:
+            with self._records.writing() as connection:
+                set_fact(connection, "seal", None)
+            self._sealed = False
+
+    def _discard(self) -> None:
+        self._failures += 1
+        self._close_client()
+
+    def _close_client(self) -> None:
+        if self._client is not None:
+            self._client.close()
+            self._client = None
 
 
 def outbox(connection: sqlite3.Connection) -> list[int]:
     """Return the items whose vectors the index does not know yet."""
     rows = connection.execute("SELECT v.item FROM outbox o JOIN vectors v ON v.id = o.vector")
     return [item for (item,) in rows]
-
-
-def _should_hold(connection: sqlite3.Connection) -> int:
-    """Return how many vectors a sound index has at least."""
-    counted = "SELECT COUNT(*) FROM vectors WHERE id NOT IN (SELECT vector FROM outbox)"
-    return int(connection.execute(counted).fetchone()[0])

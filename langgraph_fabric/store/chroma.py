@@ -40,7 +40,7 @@ SearchPath = Literal["auto", "exact", "chroma"]
 SWITCH_OVER = 25_000
 """Vectors up to which scoring all of them is faster than asking Chroma (store spike)."""
 _INDEX_FROM = 1_000
-"""Vectors not yet indexed from which closing a store is worth starting Chroma for."""
+"""Vectors not yet indexed from which it is worth starting Chroma for them."""
 
 
 class ChromaStore(BaseStore):
@@ -71,7 +71,7 @@ class ChromaStore(BaseStore):
         self._clock = clock
         self._embedder = configured(index)
         self._records = Records(folder, durability)
-        self._index = Index(self._records, folder)
+        self._index = Index(self._records, folder, eager=search == "chroma")
         self._batches = Batches(
             self._records,
             self._index,
@@ -108,9 +108,8 @@ class ChromaStore(BaseStore):
         Raises:
             MemoryValidationError: `search` is unknown.
         """
-        return cls(
-            Path(path), index=index, ttl=ttl, durability=durability, search=search, clock=clock
-        )
+        folder = Path(path).absolute()  # a later change of directory must not part the two
+        return cls(folder, index=index, ttl=ttl, durability=durability, search=search, clock=clock)
 
     @classmethod
     def in_memory(
@@ -166,14 +165,19 @@ class ChromaStore(BaseStore):
             reply = await self._embedded().aembed(step)
 
     def flush(self) -> None:
-        """Bring the index up to date, and leave no trace of deleted text in the records' files."""
-        self._index.flush()
+        """Bring the index up to date, and leave no trace of deleted text in the records' files.
+
+        A store too small for an index gets none.
+        """
+        if self._wants_index():
+            self._index.flush()
         self._records.scrub()
 
     def vacuum(self) -> None:
         """Build the index anew, so that nothing deleted is left in its files either."""
+        if self._wants_index():
+            self._index.rebuild()
         self.flush()
-        self._index.rebuild()
 
     def sweep(self) -> int:
         """Delete what has expired, and return how many items that were."""
@@ -215,12 +219,14 @@ class ChromaStore(BaseStore):
 
     def close(self) -> None:
         """Close the store; closing twice is fine."""
-        if self._records.is_open:
-            if self._index.is_open or self._index.pending() >= _INDEX_FROM:
-                self._index.flush()
-            self._records.scrub()
-        self._index.close()
-        self._records.close()
+        try:
+            if self._records.is_open:
+                self.flush()
+        finally:
+            try:
+                self._index.close()
+            finally:
+                self._records.close()
 
     def __enter__(self) -> Self:
         return self
@@ -243,6 +249,9 @@ class ChromaStore(BaseStore):
         trace: TracebackType | None,
     ) -> None:
         await asyncio.to_thread(self.close)
+
+    def _wants_index(self) -> bool:
+        return self._index.exists() or self._index.pending(_INDEX_FROM) >= _INDEX_FROM
 
     def _embedded(self) -> StoreEmbedder:
         """Return the embedder; a batch asks for vectors only where there is one."""

@@ -1,16 +1,18 @@
 """The child process of an index: answers its parent until that closes the connection or is gone."""
 
+import signal
 import sys
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, cast
 
-from langgraph_fabric.store._collection import LocalCollection
+from langgraph_fabric.store._chroma_client import LocalClient
 
 
 def serve(connection: Connection) -> None:
     """Answer what the parent asks, one question after the other."""
-    collection: LocalCollection | None = None
+    client: LocalClient | None = None
     while True:
         try:
             verb, arguments = cast("tuple[str, tuple[Any, ...]]", connection.recv())
@@ -19,16 +21,18 @@ def serve(connection: Connection) -> None:
         try:
             if verb == "open":
                 folder, name, create = arguments
-                collection, answer = LocalCollection(folder, name, create=create), None
+                make = LocalClient.created if create else LocalClient.opened
+                client, answer = make(Path(folder), name), None
             else:
-                method: Callable[..., Any] = getattr(collection, verb)
+                method: Callable[..., Any] = getattr(client, verb)
                 answer = method(*arguments)
             connection.send((False, answer))
-        except BaseException as exc:  # noqa: BLE001 - Chroma's panics are no Exceptions
-            connection.send((True, type(exc).__name__))
-    if collection is not None:
-        collection.close()
+        except Exception as exc:  # noqa: BLE001 - the parent decides what a failure means
+            connection.send((True, str(exc)))
+    if client is not None:
+        client.close()
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; it will close us
     serve(Connection(int(sys.argv[1])))
