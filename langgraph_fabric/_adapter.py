@@ -81,8 +81,8 @@ class StoreAdapter:
         if not guards:
             return _ranked(ops, await self._store.abatch(plain))
         # Polled, because a thread that waits for the lock cannot be cancelled and would keep it.
-        while not _lock.acquire(blocking=False):
-            await asyncio.sleep(0.001)  # noqa: ASYNC110 - threads hold it too
+        while not _lock.acquire(blocking=False):  # noqa: ASYNC110 - threads hold it too
+            await asyncio.sleep(0.001)
         with _released(_lock):
             reads = [GetOp(op.namespace, op.key) for op in guards]
             _refuse_changed(guards, await self._store.abatch(reads))
@@ -91,9 +91,7 @@ class StoreAdapter:
 
 @contextmanager
 def _alone() -> Generator[None]:
-    """Hold the lock. On a thread that runs an event loop the wait is short: a write that holds the
-    lock may need that very loop to go on.
-    """
+    """Hold the lock; wait only shortly on a thread whose event loop the holder may need to go on."""
     if not _lock.acquire(timeout=_LOOP_PATIENCE if _runs_a_loop() else -1):
         raise StoreUnavailableError(
             "store",

@@ -18,6 +18,7 @@ from langchain_core.messages import (
 )
 
 from langgraph_fabric._flow import Flow
+from langgraph_fabric._ids import is_memory_id
 from langgraph_fabric._text import estimate_tokens
 from langgraph_fabric.fabric import blocks
 from langgraph_fabric.fabric.memory import Memory, rows_by_id
@@ -59,7 +60,7 @@ def placed(memory: Memory, state: Any) -> Flow[list[BaseMessage]]:
     now = memory.now()
     notes = [rows[i].note for i in wanted if i in rows and eligible(rows[i], now)]
     budget = memory.settings.limits.max_injected_tokens
-    block_text = render_blocks(working.blocks())
+    block_text = render_blocks([block for block in working.blocks() if block.valid_at(now)])
     if estimate_tokens(block_text) > budget:
         block_text = ""
     note_text = render_notes(notes, budget - estimate_tokens(block_text))
@@ -120,7 +121,10 @@ def _recalled_ids(state: Any) -> list[str]:
         found = cast("dict[str, Any]", state).get("fabric_context")
     else:
         found = getattr(state, "fabric_context", None)
-    return list(cast("dict[str, Any]", found)["notes"]) if found else []
+    notes: Any = cast("dict[str, Any]", found).get("notes") if isinstance(found, dict) else None
+    return (
+        [i for i in cast("list[Any]", notes) if is_memory_id(i)] if isinstance(notes, list) else []
+    )
 
 
 def _dated(note: Note) -> str:

@@ -109,7 +109,7 @@ def build(spec: ToolSpec, engine: Engine, files: Files, prefix: str) -> Structur
     tool = _Tool(spec, engine, files)
 
     def call(
-        runtime: ToolRuntime = None,  # type: ignore[assignment]  # the one optional spelling LangGraph injects
+        runtime: ToolRuntime[Any, Any] = None,  # type: ignore[assignment]  # the one optional spelling LangGraph injects
         config: RunnableConfig = None,  # type: ignore[assignment]  # the same
         **arguments: Any,
     ) -> tuple[str, dict[str, Any]]:
@@ -119,7 +119,7 @@ def build(spec: ToolSpec, engine: Engine, files: Files, prefix: str) -> Structur
         return said[0].text, said[0].value
 
     async def acall(
-        runtime: ToolRuntime = None,  # type: ignore[assignment]  # the one optional spelling LangGraph injects
+        runtime: ToolRuntime[Any, Any] = None,  # type: ignore[assignment]  # the one optional spelling LangGraph injects
         config: RunnableConfig = None,  # type: ignore[assignment]  # the same
         **arguments: Any,
     ) -> tuple[str, dict[str, Any]]:
