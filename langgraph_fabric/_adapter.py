@@ -91,7 +91,7 @@ class StoreAdapter:
 
 @contextmanager
 def _alone() -> Generator[None]:
-    """Hold the lock; wait only shortly on a thread whose event loop the holder may need to go on."""
+    """Hold the lock; wait only shortly on a thread whose event loop its holder may need."""
     if not _lock.acquire(timeout=_LOOP_PATIENCE if _runs_a_loop() else -1):
         raise StoreUnavailableError(
             "store",

@@ -131,7 +131,7 @@ def stamped(new: Note, known: Known, replaced: Row | None) -> Note:
 
 
 def _same_row(note: Note, replaced: Row | None) -> Row | None:
-    """Return the replaced row if the note lies where it lay: rows of a kind have their own place."""
+    """Return the replaced row if the note lies where it lay; each kind has its own place."""
     return replaced if replaced is not None and replaced.note.kind == note.kind else None
 
 
