@@ -1,4 +1,4 @@
-"""What foreign stores lack: compare-and-set and the lexical search, emulated as well as they can be.
+"""What foreign stores lack: compare-and-set and the lexical search, emulated as well as can be.
 
 A store that understands `PutIfOp` and `TextSearchOp` is used as it is. On any other, a compare-and-
 set holds a process-wide lock around read, check and put, so it guards threads but not processes;
@@ -17,10 +17,13 @@ from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchItem, Sear
 from langgraph_fabric._bm25 import bm25
 from langgraph_fabric._ops import PutIfOp, StoreOp, TextSearchOp
 from langgraph_fabric._text import search_terms
-from langgraph_fabric.errors import MemoryConflictError
+from langgraph_fabric.errors import MemoryConflictError, StoreUnavailableError
 
 LEXICAL_WINDOW = 1_000
 """Items a foreign store is asked for, newest first as it sees it, to be ranked by their words."""
+
+_LOOP_PATIENCE = 1.0
+"""Seconds; a write of another thread takes a hundredth of that."""
 
 _lock = threading.Lock()
 
@@ -42,7 +45,7 @@ class StoreAdapter:
 
     def __init__(self, store: BaseStore) -> None:
         self._store = store
-        native = cast("frozenset[type]", getattr(store, "fabric_ops", frozenset()))
+        native: frozenset[type] = getattr(store, "fabric_ops", frozenset[type]())
         self._native = {PutIfOp, TextSearchOp} <= native
         self.embeddings: Any = getattr(store, "embeddings", None)
 
@@ -63,7 +66,7 @@ class StoreAdapter:
         guards = _guards(ops)
         if not guards:
             return _ranked(ops, self._store.batch(plain))
-        with _lock:
+        with _alone():
             _refuse_changed(
                 guards, self._store.batch([GetOp(op.namespace, op.key) for op in guards])
             )
@@ -78,12 +81,33 @@ class StoreAdapter:
         if not guards:
             return _ranked(ops, await self._store.abatch(plain))
         # Polled, because a thread that waits for the lock cannot be cancelled and would keep it.
-        while not _lock.acquire(blocking=False):
+        while not _lock.acquire(blocking=False):  # noqa: ASYNC110 - threads hold it too
             await asyncio.sleep(0.001)
         with _released(_lock):
             reads = [GetOp(op.namespace, op.key) for op in guards]
             _refuse_changed(guards, await self._store.abatch(reads))
             return _ranked(ops, await self._store.abatch(plain))
+
+
+@contextmanager
+def _alone() -> Generator[None]:
+    """Hold the lock; wait only shortly on a thread whose event loop its holder may need."""
+    if not _lock.acquire(timeout=_LOOP_PATIENCE if _runs_a_loop() else -1):
+        raise StoreUnavailableError(
+            "store",
+            "busy with an async write that waits for this event loop",
+            "Await the verb's async twin, such as aremember, inside a running loop",
+        )
+    with _released(_lock):
+        yield
+
+
+def _runs_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 @contextmanager

@@ -43,7 +43,7 @@ def refuse_unknown(options: Mapping[str, Any], known: type, door: str) -> None:
         raise MemoryValidationError(min(unknown), f"not an option of {door}", "Leave it out")
 
 
-def consolidation(option: bool | Mapping[str, Any]) -> Consolidation:
+def consolidation(option: bool | Mapping[str, Any]) -> Consolidation:  # noqa: FBT001 - as the user wrote it
     """Return the `consolidate` option resolved; a mapping keeps the default on (S145, S148).
 
     Raises:

@@ -78,11 +78,12 @@ def identity(value: object, field: str) -> str:
     the rule checkpointers follow for `thread_id` (B31). So 7 and "7" are one, "07" is another.
 
     Raises:
-        MemoryScopeError: The value is missing, blank, too long, or of another type.
+        MemoryScopeError: The value is missing, blank, too long, not valid text, or of another
+            type.
     """
     if isinstance(value, int | UUID) and not isinstance(value, bool):
         value = str(value)
-    if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST_PART:
+    if not isinstance(value, str) or not value.strip() or not _is_storable(value):
         raise MemoryScopeError(
             field,
             "missing from this run" if value is None else "empty or not an identity",
@@ -90,6 +91,15 @@ def identity(value: object, field: str) -> str:
             f"{_LONGEST_PART} characters, a whole number or a UUID",
         )
     return value
+
+
+def _is_storable(value: str) -> bool:
+    """Tell whether a value is short enough, and text that every store can write."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return len(value) <= _LONGEST_PART
 
 
 def escape_label(part: str) -> str:

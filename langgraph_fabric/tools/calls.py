@@ -109,7 +109,7 @@ def build(spec: ToolSpec, engine: Engine, files: Files, prefix: str) -> Structur
     tool = _Tool(spec, engine, files)
 
     def call(
-        runtime: ToolRuntime = None,  # type: ignore[assignment]  # the one optional spelling LangGraph injects
+        runtime: ToolRuntime[Any, Any] = None,  # type: ignore[assignment]  # the one optional spelling LangGraph injects
         config: RunnableConfig = None,  # type: ignore[assignment]  # the same
         **arguments: Any,
     ) -> tuple[str, dict[str, Any]]:
@@ -119,7 +119,7 @@ def build(spec: ToolSpec, engine: Engine, files: Files, prefix: str) -> Structur
         return said[0].text, said[0].value
 
     async def acall(
-        runtime: ToolRuntime = None,  # type: ignore[assignment]  # the one optional spelling LangGraph injects
+        runtime: ToolRuntime[Any, Any] = None,  # type: ignore[assignment]  # the one optional spelling LangGraph injects
         config: RunnableConfig = None,  # type: ignore[assignment]  # the same
         **arguments: Any,
     ) -> tuple[str, dict[str, Any]]:
@@ -140,8 +140,13 @@ def build(spec: ToolSpec, engine: Engine, files: Files, prefix: str) -> Structur
 
 
 def _run_of(runtime: Any, config: RunnableConfig | None) -> Run:
-    """Return the run of a call, inside a graph or outside of one."""
-    return Run.of(runtime, config if runtime is None else runtime.config)
+    """Return the run of a call, inside a graph or outside of one.
+
+    What a model wrote under the name `runtime` is no runtime, and says nothing.
+    """
+    if isinstance(runtime, ToolRuntime):
+        return Run.of(runtime, runtime.config)
+    return Run.of(None, config)
 
 
 @contextmanager
