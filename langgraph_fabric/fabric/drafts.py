@@ -84,7 +84,7 @@ class Draft(Fields):
 
 
 _Rule = tuple[str, bool, bool]
-"""A field, whether the draft is fine about it, and whether the fault would be that it is missing."""
+"""A field, whether the draft is fine about it, and whether the fault would be its absence."""
 
 
 def _row_rules(draft: Draft) -> Sequence[_Rule]:

@@ -32,7 +32,7 @@ class Settings:
     limits: MemoryLimits = field(default_factory=MemoryLimits)
 
 
-def consolidation(option: bool | Mapping[str, Any]) -> Consolidation:
+def consolidation(option: bool | Mapping[str, Any]) -> Consolidation:  # noqa: FBT001 - the option is one
     """Return the `consolidate` option resolved; a mapping keeps the default on (S145, S148).
 
     Raises:
