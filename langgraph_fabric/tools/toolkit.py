@@ -36,11 +36,14 @@ def memory_tools(engine: Engine, root: str | Path | None, options: ToolOptions) 
     """Return the five tools, in the order view, read, insert, recall, forget (S248)."""
     refuse_unknown(options, ToolOptions, "tools")
     prefix = options.get("prefix", "memory")
-    if not _PREFIX.match(prefix):
+    if not isinstance(prefix, str) or not _PREFIX.match(prefix):
         raise MemoryValidationError(
             "prefix", "not a tool name", "Give letters, digits and _, starting with a letter"
         )
+    shared = options.get("shared_root", False)
+    if not isinstance(shared, bool):
+        raise MemoryValidationError("shared_root", "not a bool", "Give True or False")
     size = options.get("max_file_bytes", DEFAULT_FILE_BYTES)
-    jail = None if root is None else FileJail(root, size)
-    files = Files(jail, shared=options.get("shared_root", False))
+    jail = FileJail("." if root is None else root, size)  # checks the size without a root too
+    files = Files(None if root is None else jail, shared=shared)
     return [build(spec, engine, files, prefix) for spec in (VIEW, READ, INSERT, RECALL, FORGET)]
