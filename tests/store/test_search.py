@@ -224,7 +224,8 @@ def test_b14_every_live_item_is_reachable_after_churn(make, seed):
     texts = {str(i): _text(v) for i, v in enumerate(vectors)}
     store.batch([PutOp(NS, key, {"text": text}) for key, text in texts.items()])
     store.flush()
-    shuffled = random.Random(seed).sample(sorted(texts), 650)
+    dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    shuffled = dice.sample(sorted(texts), 650)
     store.batch([PutOp(NS, key, None) for key in shuffled[:500]])
     for key in shuffled[:500]:
         del texts[key]
@@ -266,7 +267,7 @@ def test_ties_and_pages_are_alike_on_every_path(opened):
 def test_a_cached_namespace_follows_every_kind_of_change(opened, folder):
     """One store searches after each change of another; both must agree with a fresh one."""
     writer, reader = opened(index=BY_NUMBERS), opened(index=BY_NUMBERS)
-    dice = random.Random(7)
+    dice = random.Random(7)  # noqa: S311 - repeatable, not secret
     for turn in range(120):
         key = str(dice.randrange(12))
         vector = _text([dice.random(), dice.random(), 0.1])
