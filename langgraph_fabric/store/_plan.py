@@ -105,6 +105,8 @@ def _check(op: Any) -> None:
         _check_labels(namespace)
     if isinstance(op, ListNamespacesOp):
         _check_listing(op)
+    if isinstance(op, PutIfOp):
+        _check_number("expected", op.expected, at_least=0)
     for name in ("limit", "offset"):
         _check_number(name, getattr(op, name, 0), at_least=0)
 
