@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchItem, SearchOp
+from langgraph.store.memory import InMemoryStore
 
 from langgraph_fabric._bm25 import bm25
 from langgraph_fabric._ops import PutIfOp, StoreOp, TextSearchOp
 from langgraph_fabric._text import search_terms
+from langgraph_fabric._turns import runs_a_loop
 from langgraph_fabric.errors import FabricError, MemoryConflictError, StoreUnavailableError
 
 LEXICAL_WINDOW = 1_000
@@ -49,6 +51,9 @@ class StoreAdapter:
         self._store = store
         native: frozenset[type] = getattr(store, "fabric_ops", frozenset[type]())
         self._native = {PutIfOp, TextSearchOp} <= native
+        self._shared = not isinstance(store, InMemoryStore)
+        """Threads may use the store at once; LangGraph's own in memory walks over dicts that other
+        threads write to, so there the lock is held for reads too."""
         self.embeddings: Any = getattr(store, "embeddings", None)
 
     @property
@@ -75,12 +80,11 @@ class StoreAdapter:
             return self._store.batch(cast("Any", ops))
         plain = [_plain(op) for op in ops]
         guards = _guards(ops)
-        if not guards:
+        if not guards and (self._shared or runs_a_loop()):
             return _ranked(ops, self._store.batch(plain))
         with _alone():
-            _refuse_changed(
-                guards, self._store.batch([GetOp(op.namespace, op.key) for op in guards])
-            )
+            reads = [GetOp(op.namespace, op.key) for op in guards]
+            _refuse_changed(guards, self._store.batch(reads))
             return _ranked(ops, self._store.batch(plain))
 
     async def _abatch(self, ops: Sequence[StoreOp]) -> list[Any]:
@@ -88,7 +92,7 @@ class StoreAdapter:
             return await self._store.abatch(cast("Any", ops))
         plain = [_plain(op) for op in ops]
         guards = _guards(ops)
-        if not guards:
+        if not guards and self._shared:
             return _ranked(ops, await self._store.abatch(plain))
         # Polled, because a thread that waits for the lock cannot be cancelled and would keep it.
         while not _lock.acquire(blocking=False):  # noqa: ASYNC110 - threads hold it too
@@ -102,7 +106,7 @@ class StoreAdapter:
 @contextmanager
 def _alone() -> Generator[None]:
     """Hold the lock; wait only shortly on a thread whose event loop its holder may need."""
-    if not _lock.acquire(timeout=_LOOP_PATIENCE if _runs_a_loop() else -1):
+    if not _lock.acquire(timeout=_LOOP_PATIENCE if runs_a_loop() else -1):
         raise StoreUnavailableError(
             "store",
             "busy with an async write that waits for this event loop",
@@ -110,14 +114,6 @@ def _alone() -> Generator[None]:
         )
     with _released(_lock):
         yield
-
-
-def _runs_a_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from langgraph.store.base import GetOp, Item, PutOp
 
+from langgraph_fabric import _turns
 from langgraph_fabric._ops import PutIfOp, StoreOp
 
 T = TypeVar("T")
@@ -39,7 +40,14 @@ class Call:
     """It ends a change that has begun, and so is called even when the flow is being cancelled."""
 
 
-Effect = Batch | Call
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Wait until no other writer of this process has the key; answered by what ends the turn."""
+
+    key: tuple[str, ...]
+
+
+Effect = Batch | Call | Turn
 Flow = Generator[Effect, Any, T]
 
 
@@ -64,7 +72,7 @@ def run(flow: Flow[T], store: Store) -> T:
         except StopIteration as done:
             return cast("T", done.value)
         try:
-            reply = store.batch(effect.ops) if isinstance(effect, Batch) else effect.function()
+            reply = _performed(effect, store)
         except BaseException as exc:  # noqa: BLE001 - a flow cleans up after interrupts too
             step = partial(flow.throw, exc)
         else:
@@ -91,7 +99,9 @@ async def arun(flow: Flow[T], store: Store) -> T:
             step, cancelled = partial(flow.throw, cancelled), None
             continue
         try:
-            if isinstance(effect, Batch) and not effect.writes:
+            if isinstance(effect, Turn):
+                reply = await _turns.await_(effect.key)
+            elif isinstance(effect, Batch) and not effect.writes:
                 reply = await store.abatch(effect.ops)
             else:
                 done, stopped = await _to_its_end(_begun(effect, store))
@@ -103,7 +113,17 @@ async def arun(flow: Flow[T], store: Store) -> T:
             step = partial(flow.send, reply)
 
 
-def _begun(effect: Effect, store: Store) -> Coroutine[Any, Any, Any]:
+def _performed(effect: Effect, store: Store) -> Any:
+    match effect:
+        case Batch(ops):
+            return store.batch(ops)
+        case Call(function):
+            return function()
+        case Turn(key):
+            return _turns.wait(key)
+
+
+def _begun(effect: Batch | Call, store: Store) -> Coroutine[Any, Any, Any]:
     if isinstance(effect, Batch):
         return store.abatch(effect.ops)
     return asyncio.to_thread(effect.function)
@@ -138,3 +158,8 @@ def get(namespace: tuple[str, ...], key: str) -> Flow[Item | None]:
 def call(function: Callable[[], T], *, finishes: bool = False) -> Flow[T]:
     """Call a host function; see `Call`."""
     return (yield Call(function, finishes))
+
+
+def turn(key: tuple[str, ...]) -> Flow[Callable[[], None]]:
+    """Wait for the turn to write below `key`; call the answer to end it."""
+    return (yield Turn(key))

@@ -1,4 +1,4 @@
-"""The drivers: what a flow yields, how both doors answer it, and what a cancellation may not break."""
+"""The drivers: what a flow yields, how both doors answer it, what a cancellation may not break."""
 
 import asyncio
 import threading
@@ -84,11 +84,11 @@ class Failing(Memo):
 async def test_an_error_reaches_the_flow_which_cleans_up(door):
     store, said = Failing(), []
     store.go.set()
+    drive = {"sync": asyncio.to_thread(run, steps(said), store), "async": arun(steps(said), store)}
+    chosen = drive.pop(door)
+    next(iter(drive.values())).close()
     with pytest.raises(ConnectionError):
-        if door == "sync":
-            run(steps(said), store)
-        else:
-            await arun(steps(said), store)
+        await chosen
     assert said == ["cleaned"]
 
 

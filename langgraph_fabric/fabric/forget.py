@@ -55,7 +55,11 @@ def forget(
         raise MemoryValidationError(
             "id", "not twelve characters of 0-9a-f", "Give an id as recall returned it"
         )
-    return (yield from with_retries(lambda: _forget_row(memory, cast("str", note_id), hold=hold)))
+    return (
+        yield from with_retries(
+            memory, lambda: _forget_row(memory, cast("str", note_id), hold=hold)
+        )
+    )
 
 
 def _forget_row(memory: Memory, note_id: str, *, hold: bool) -> Flow[Forgotten]:

@@ -72,7 +72,7 @@ def remember(memory: Memory, draft: Draft) -> Flow[Remembered]:
     if draft.kind == "working":
         note, new = yield from blocks.write(memory, draft)
         return Remembered(note, "insert" if new else "fold", "block")
-    return (yield from with_retries(lambda: _write_row(memory, draft)))
+    return (yield from with_retries(memory, lambda: _write_row(memory, draft)))
 
 
 def _write_row(memory: Memory, draft: Draft) -> Flow[Remembered]:

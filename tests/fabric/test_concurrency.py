@@ -72,7 +72,7 @@ async def test_a_slot_written_from_everywhere_has_one_current_note(fabric, door)
         lambda *job: fabric.aremember(**home(*job)),
     )
     assert len(fabric.recall("House", top_k=32).hits) == 1
-    assert sorted(k.action for k in kept)[0] == "insert"
+    assert [k.action for k in kept].count("insert") == 1
     sequences = [fabric.get(k.id).sequence for k in kept]
     assert len(set(sequences)) == WRITERS * EACH
 
@@ -90,7 +90,8 @@ async def test_writers_and_readers_do_not_disturb_each_other(fabric, door):
         return (await fabric.aremember(kind="fact", content=f"Parcel {writer}.{turn} came")).id
 
     await everywhere(door, work, awork)
-    assert len(fabric.recall("parcel", top_k=32).hits) == 32
+    answer = fabric.recall("parcel", top_k=32)
+    assert answer.coverage["candidates"] == WRITERS * EACH // 2
 
 
 class Counting(BaseStore):
@@ -131,7 +132,7 @@ def test_a_remember_reads_three_times_at_most_and_writes_once(counted):
         store.seen.clear()
         fabric.remember(kind="fact", **note)
         assert store.seen.count("read") <= 3
-        assert store.seen.count("write") == (0 if note["content"] == "anna lives in bern" else 1)
+        assert store.seen.count("write") == 1
 
 
 def test_a_recall_reads_four_times_at_most_and_writes_nothing(counted):
