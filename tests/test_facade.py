@@ -13,6 +13,7 @@ from langgraph_fabric import (
     MemoryScopeError,
     MemoryValidationError,
     Scope,
+    StoreUnavailableError,
 )
 from langgraph_fabric._time import to_micros, to_text
 from langgraph_fabric.memory.rows import Place, encode
@@ -614,7 +615,7 @@ class TestBadInput:
             {"kind": "fact", "content": "Anna lives in Bern"},
             {"kind": "file", "path": "a.md", "content": "Plan"},
         ):
-            with pytest.raises(ConnectionError):
+            with pytest.raises(StoreUnavailableError, match="raised ConnectionError"):
                 await do(fabric.remember, **note)
         assert contents(store) == before
 
