@@ -182,7 +182,12 @@ class MemoryFabric:
         return AttachNode(self._engine)
 
     def context_node(self, **options: Unpack[ContextOptions]) -> ContextNode:
-        """Return a node that recalls for the newest user message; see `ContextOptions`."""
+        """Return a node that recalls for the newest user message; see `ContextOptions`.
+
+        Raises:
+            MemoryValidationError: An option is unknown or malformed.
+            MemoryLimitError: `top_k` or `budget` is outside its limit.
+        """
         return ContextNode(self._engine, options)
 
     def tools(
