@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, TypedDict, cast
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from langgraph_fabric._flow import Flow
@@ -19,7 +19,7 @@ from langgraph_fabric.fabric.memory import Memory
 from langgraph_fabric.fabric.query import refuse_malformed
 from langgraph_fabric.fabric.recall import Hit, recall
 from langgraph_fabric.fabric.run import Run
-from langgraph_fabric.nodes.placement import messages_of, text_of
+from langgraph_fabric.nodes.placement import messages_of, said_by_user, text_of
 from langgraph_fabric.nodes.state import FabricContext
 from langgraph_fabric.notes import Kind
 
@@ -90,9 +90,7 @@ def context(memory: Memory, run: Run, state: Any, options: ContextOptions) -> Fl
 
 def newest_question(messages: Sequence[BaseMessage]) -> str | None:
     """Return the text of the newest user message that has any (S123)."""
-    texts = (
-        text_of(message) for message in reversed(messages) if isinstance(message, HumanMessage)
-    )
+    texts = (text_of(message) for message in reversed(messages) if said_by_user(message))
     return next((text for text in texts if text.strip()), None)
 
 
