@@ -6,6 +6,7 @@ from datetime import date, datetime
 from typing import Any, Literal, TypedDict, cast, get_args
 
 from langgraph_fabric import _time
+from langgraph_fabric._text import is_unicode
 from langgraph_fabric.errors import MemoryLimitError, MemoryValidationError
 from langgraph_fabric.fabric.memory import Memory
 from langgraph_fabric.memory.limits import HARD_CAPS, check_limit
@@ -56,7 +57,7 @@ def refuse_malformed(text: Any, options: Mapping[str, Any]) -> None:
     unknown = set(options) - set(RecallOptions.__annotations__)
     if unknown:
         raise MemoryValidationError(min(unknown), "not an option of recall", "Leave it out")
-    if not isinstance(text, str) or not text.strip():
+    if not isinstance(text, str) or not text.strip() or not is_unicode(text):
         raise MemoryValidationError("query", "not a text, or blank", "Ask with some words")
     if options.get("top_k") is not None:
         check_limit("top_k", options["top_k"], HARD_CAPS["top_k"])
