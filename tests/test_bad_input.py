@@ -3,6 +3,7 @@
 import asyncio
 import os
 
+import numpy as np
 import pytest
 from langchain_core.embeddings import Embeddings
 from langgraph.store.memory import InMemoryStore
@@ -244,6 +245,23 @@ def test_an_embedder_that_changes_its_dimensions_is_refused(refused, moody, stor
     )
     refused(error, field, "remember", **FACT | {"content": "User plays chess"})
     refused(error, field, "recall", "chess")
+
+
+@pytest.mark.parametrize("door", ["sync", "async"])
+def test_an_embedder_may_answer_in_arrays(door):
+    class Arrays(Embeddings):
+        def embed_documents(self, texts):
+            return np.ones((len(texts), 4), np.float32)
+
+        def embed_query(self, text):
+            return np.ones(4, np.float32)
+
+    with ChromaStore.in_memory(index={"embed": Arrays(), "dims": 4, "fields": ["text"]}) as store:
+        fabric = MemoryFabric(store, scope=Scope("acme", "ann"))
+        fabric.remember(**FACT)
+        for _ in range(2):  # the second answer is the kept one
+            found = fabric.recall("tea") if door == "sync" else asyncio.run(fabric.arecall("tea"))
+            assert found.hits
 
 
 LIMITS = {

@@ -43,13 +43,19 @@ class StoreEmbedder:
     def embed(self, request: EmbedRequest) -> list[Vector]:
         """Return the vectors of a request, blocking."""
         if request.role == "query":
-            return [self._known(text) or self._asked(text) for text in request.texts]
+            return [
+                self._asked(text) if (known := self._known(text)) is None else known
+                for text in request.texts
+            ]
         return self._checked(self.embeddings.embed_documents(list(request.texts)), request)
 
     async def aembed(self, request: EmbedRequest) -> list[Vector]:
         """Return the vectors of a request by the embedder's own async methods."""
         if request.role == "query":
-            return [self._known(text) or await self._aasked(text) for text in request.texts]
+            return [
+                await self._aasked(text) if (known := self._known(text)) is None else known
+                for text in request.texts
+            ]
         return self._checked(await self.embeddings.aembed_documents(list(request.texts)), request)
 
     def _asked(self, text: str) -> Vector:
