@@ -15,14 +15,19 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchItem, SearchOp
+from langgraph.store.memory import InMemoryStore
 
 from langgraph_fabric._bm25 import bm25
 from langgraph_fabric._ops import PutIfOp, StoreOp, TextSearchOp
 from langgraph_fabric._text import search_terms
+from langgraph_fabric._turns import runs_a_loop
 from langgraph_fabric.errors import FabricError, MemoryConflictError, StoreUnavailableError
 
 LEXICAL_WINDOW = 1_000
 """Items a foreign store is asked for, newest first as it sees it, to be ranked by their words."""
+
+_LOOP_PATIENCE = 1.0
+"""Seconds; a write of another thread takes a hundredth of that."""
 
 _lock = threading.Lock()
 
@@ -44,8 +49,11 @@ class StoreAdapter:
 
     def __init__(self, store: BaseStore) -> None:
         self._store = store
-        native = cast("frozenset[type]", getattr(store, "fabric_ops", frozenset[type]()))
+        native: frozenset[type] = getattr(store, "fabric_ops", frozenset[type]())
         self._native = {PutIfOp, TextSearchOp} <= native
+        self._shared = not isinstance(store, InMemoryStore)
+        """Threads may use the store at once; LangGraph's own in memory walks over dicts that other
+        threads write to, so there the lock is held for reads too."""
         self.embeddings: Any = getattr(store, "embeddings", None)
 
     @property
@@ -72,12 +80,11 @@ class StoreAdapter:
             return self._store.batch(cast("Any", ops))
         plain = [_plain(op) for op in ops]
         guards = _guards(ops)
-        if not guards:
+        if not guards and (self._shared or runs_a_loop()):
             return _ranked(ops, self._store.batch(plain))
-        with _lock:
-            _refuse_changed(
-                guards, self._store.batch([GetOp(op.namespace, op.key) for op in guards])
-            )
+        with _alone():
+            reads = [GetOp(op.namespace, op.key) for op in guards]
+            _refuse_changed(guards, self._store.batch(reads))
             return _ranked(ops, self._store.batch(plain))
 
     async def _abatch(self, ops: Sequence[StoreOp]) -> list[Any]:
@@ -85,15 +92,28 @@ class StoreAdapter:
             return await self._store.abatch(cast("Any", ops))
         plain = [_plain(op) for op in ops]
         guards = _guards(ops)
-        if not guards:
+        if not guards and self._shared:
             return _ranked(ops, await self._store.abatch(plain))
         # Polled, because a thread that waits for the lock cannot be cancelled and would keep it.
-        while not _lock.acquire(blocking=False):  # noqa: ASYNC110 - threads hold it, no event can tell
+        while not _lock.acquire(blocking=False):  # noqa: ASYNC110 - threads hold it too
             await asyncio.sleep(0.001)
         with _released(_lock):
             reads = [GetOp(op.namespace, op.key) for op in guards]
             _refuse_changed(guards, await self._store.abatch(reads))
             return _ranked(ops, await self._store.abatch(plain))
+
+
+@contextmanager
+def _alone() -> Generator[None]:
+    """Hold the lock; wait only shortly on a thread whose event loop its holder may need."""
+    if not _lock.acquire(timeout=_LOOP_PATIENCE if runs_a_loop() else -1):
+        raise StoreUnavailableError(
+            "store",
+            "busy with an async write that waits for this event loop",
+            "Await the verb's async twin, such as aremember, inside a running loop",
+        )
+    with _released(_lock):
+        yield
 
 
 @contextmanager

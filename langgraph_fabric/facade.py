@@ -17,7 +17,7 @@ from langgraph_fabric._adapter import Capabilities
 from langgraph_fabric._flow import Flow, T
 from langgraph_fabric._time import Clock, system_clock
 from langgraph_fabric.embeddings import EmbedderProfile
-from langgraph_fabric.fabric import blocks, forget, recall, remember
+from langgraph_fabric.fabric import blocks, forget, gate, recall, remember
 from langgraph_fabric.fabric.drafts import Draft, NoteInput
 from langgraph_fabric.fabric.engine import Engine
 from langgraph_fabric.fabric.forget import Forgotten
@@ -181,6 +181,18 @@ class MemoryFabric:
         """
         return Attachment(thread, self._engine.attached)
 
+    def detach(self, thread: object) -> None:
+        """Close a thread's gate, whoever opened it: code, or the attach node.
+
+        Raises:
+            MemoryValidationError: `thread` is not a thread id.
+        """
+        self._run(self._detach(thread))
+
+    async def adetach(self, thread: object) -> None:
+        """Like `detach`, without blocking the event loop."""
+        await self._arun(self._detach(thread))
+
     def attach_node(self) -> AttachNode:
         """Return a node that opens the gate for the thread of its run."""
         return AttachNode(self._engine)
@@ -211,6 +223,11 @@ class MemoryFabric:
     def _remember(self, note: Mapping[str, Any]) -> Callable[[Memory], Flow[Remembered]]:
         draft = check(Draft, note)
         return lambda memory: remember.remember(memory, draft)
+
+    def _detach(self, thread: object) -> Callable[[Memory], Flow[None]]:
+        attachment = self.attach(thread)
+        attachment.detach()
+        return lambda memory: gate.detach(memory, attachment.thread_id)
 
     def _recall(self, query: str, options: Mapping[str, Any]) -> Callable[[Memory], Flow[Recall]]:
         return lambda memory: recall.recall(memory, query, options)

@@ -253,7 +253,7 @@ def test_an_embedder_may_answer_in_arrays(door):
         def embed_documents(self, texts):
             return np.ones((len(texts), 4), np.float32)
 
-        def embed_query(self, text):
+        def embed_query(self, text):  # noqa: ARG002 - one answer for all
             return np.ones(4, np.float32)
 
     with ChromaStore.in_memory(index={"embed": Arrays(), "dims": 4, "fields": ["text"]}) as store:

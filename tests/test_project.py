@@ -60,6 +60,7 @@ PUBLIC = {
         "FabricState",
         "placed",
     ],
+    "langgraph_fabric.store.conformance": ["PROMISES", "Outcome", "Promise", "Report", "check"],
     "langgraph_fabric.store": ["ChromaStore"],
     "langgraph_fabric.testing": [
         "FrozenClock",

@@ -92,7 +92,7 @@ class Draft(Fields):
 
 
 _Rule = tuple[str, bool, bool]
-"""A field, whether the draft is fine about it, and whether the fault would be its absence."""
+"""A field, whether the draft is fine about it, and whether a fault is that it is missing."""
 
 
 def _row_rules(draft: Draft) -> Sequence[_Rule]:

@@ -53,7 +53,7 @@ def forget(
         cleared = yield from blocks.forget(memory, check_label(block))
         return Forgotten(deleted=int(cleared), held=False, block=block)
     checked = check_id(note_id)
-    return (yield from with_retries(lambda: _forget_row(memory, checked, hold=hold)))
+    return (yield from with_retries(memory, lambda: _forget_row(memory, checked, hold=hold)))
 
 
 def _forget_row(memory: Memory, note_id: str, *, hold: bool) -> Flow[Forgotten]:

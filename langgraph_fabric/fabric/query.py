@@ -9,6 +9,7 @@ from langgraph_fabric import _time
 from langgraph_fabric._text import is_unicode
 from langgraph_fabric.errors import MemoryLimitError, MemoryValidationError
 from langgraph_fabric.fabric.memory import Memory
+from langgraph_fabric.fabric.settings import refuse_unknown
 from langgraph_fabric.memory.limits import HARD_CAPS, check_limit
 from langgraph_fabric.notes import KINDS, STORED_KINDS, Kind, StoredKind
 
@@ -54,9 +55,7 @@ class Query:
 
 def refuse_malformed(text: Any, options: Mapping[str, Any]) -> None:
     """Refuse arguments of a recall that no memory could answer."""
-    unknown = set(options) - set(RecallOptions.__annotations__)
-    if unknown:
-        raise MemoryValidationError(min(unknown), "not an option of recall", "Leave it out")
+    refuse_unknown(options, RecallOptions, "recall")
     if not isinstance(text, str) or not text.strip() or not is_unicode(text):
         raise MemoryValidationError("query", "not a text, or blank", "Ask with some words")
     if options.get("top_k") is not None:

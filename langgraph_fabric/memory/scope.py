@@ -79,7 +79,8 @@ def identity(value: object, field: str) -> str:
     the rule checkpointers follow for `thread_id` (B31). So 7 and "7" are one, "07" is another.
 
     Raises:
-        MemoryScopeError: The value is missing, blank, too long, or of another type.
+        MemoryScopeError: The value is missing, blank, too long, not valid text, or of another
+            type.
     """
     if isinstance(value, int | UUID) and not isinstance(value, bool):
         value = str(value)

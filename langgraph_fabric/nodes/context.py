@@ -13,12 +13,12 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from langgraph_fabric._flow import Flow
-from langgraph_fabric.errors import MemoryValidationError
 from langgraph_fabric.fabric.engine import Engine
 from langgraph_fabric.fabric.memory import Memory
 from langgraph_fabric.fabric.query import refuse_malformed
 from langgraph_fabric.fabric.recall import Hit, recall
 from langgraph_fabric.fabric.run import Run
+from langgraph_fabric.fabric.settings import refuse_unknown
 from langgraph_fabric.nodes.placement import messages_of, said_by_user, text_of
 from langgraph_fabric.nodes.state import FabricContext
 from langgraph_fabric.notes import Kind
@@ -38,11 +38,7 @@ class ContextNode(Runnable[Any, dict[str, Any]]):
     """Recalls for the newest user message into the channel `fabric_context`."""
 
     def __init__(self, engine: Engine, options: ContextOptions) -> None:
-        unknown = set(options) - set(ContextOptions.__annotations__)
-        if unknown:
-            raise MemoryValidationError(
-                min(unknown), "not an option of the context node", "Leave it out"
-            )
+        refuse_unknown(options, ContextOptions, "context_node")
         refuse_malformed(options.get("query", "what a user will ask"), _recall_options(options))
         self._engine = engine
         self._options = options

@@ -55,7 +55,7 @@ def placed(memory: Memory, state: Any) -> Flow[list[BaseMessage]]:
     now = memory.now()
     notes = [rows[i].note for i in wanted if i in rows and eligible(rows[i], now)]
     budget = memory.settings.limits.max_injected_tokens
-    block_text = render_blocks(working.blocks())
+    block_text = render_blocks([block for block in working.blocks() if block.valid_at(now)])
     if estimate_tokens(block_text) > budget:
         block_text = ""
     note_text = render_notes(notes, budget - estimate_tokens(block_text))

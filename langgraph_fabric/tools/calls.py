@@ -153,8 +153,13 @@ def build(spec: ToolSpec, engine: Engine, files: Files, prefix: str) -> Structur
 
 
 def _run_of(runtime: Any, config: RunnableConfig | None) -> Run:
-    """Return the run of a call, inside a graph or outside of one."""
-    return Run.of(runtime, config if runtime is None else runtime.config)
+    """Return the run of a call, inside a graph or outside of one.
+
+    What a model wrote under the name `runtime` is no runtime, and says nothing.
+    """
+    if isinstance(runtime, ToolRuntime):
+        return Run.of(runtime, runtime.config)
+    return Run.of(None, config)
 
 
 @contextmanager

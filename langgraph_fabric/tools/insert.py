@@ -80,7 +80,7 @@ def _into_file(context: Context, jail: FileJail, path: str, text: str) -> Flow[A
     except BaseException:
         yield from call(staged.discard)
         raise
-    size = yield from call(staged.commit)
+    size = yield from call(staged.commit, finishes=True)
     cut = len(staged.content) > cap
     return Answer(
         f"Appended to {staged.path}, which has {size:,} bytes now."

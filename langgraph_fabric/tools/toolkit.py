@@ -8,6 +8,7 @@ from langchain_core.tools import BaseTool
 
 from langgraph_fabric.errors import MemoryValidationError
 from langgraph_fabric.fabric.engine import Engine
+from langgraph_fabric.fabric.settings import refuse_unknown
 from langgraph_fabric.tools.calls import Files, build
 from langgraph_fabric.tools.forget import FORGET
 from langgraph_fabric.tools.insert import INSERT
@@ -33,9 +34,7 @@ class ToolOptions(TypedDict, total=False):
 
 def memory_tools(engine: Engine, root: str | Path | None, options: ToolOptions) -> list[BaseTool]:
     """Return the five tools, in the order view, read, insert, recall, forget (S248)."""
-    unknown = set(options) - set(ToolOptions.__annotations__)
-    if unknown:
-        raise MemoryValidationError(min(unknown), "not an option of tools", "Leave it out")
+    refuse_unknown(options, ToolOptions, "tools")
     prefix = options.get("prefix", "memory")
     if not isinstance(prefix, str) or not _PREFIX.match(prefix):
         raise MemoryValidationError(

@@ -151,3 +151,13 @@ def test_no_user_is_refused_outside_of_runs_too(fabric, everything):
     with pytest.raises(MemoryScopeError, match=r"^user_id: missing"):
         fabric.remember(kind="fact", content="Likes tea")
     assert everything() == []
+
+
+async def test_detach_closes_the_gate_whoever_opened_it(fabric, use):
+    await use(fabric, "memory_insert", text="Likes tea", kind="fact")  # through the attach node
+    args = {"query": "tea", "_attach": False}
+    assert (await use(fabric, "memory_recall", **args)).artifact["found"] is True
+    await fabric.at(user_id="ann").adetach("t1")
+    assert (await use(fabric, "memory_recall", **args)).artifact == NOT_ATTACHED
+    with pytest.raises(MemoryValidationError, match="thread"):
+        fabric.at(user_id="ann").detach("")
