@@ -30,7 +30,7 @@ from langgraph_fabric.fabric.settings import Settings, consolidation
 from langgraph_fabric.memory.limits import MemoryLimits
 from langgraph_fabric.memory.scope import Scope
 from langgraph_fabric.nodes import AttachNode, ContextNode, ContextOptions, placed
-from langgraph_fabric.notes import Note, check
+from langgraph_fabric.notes import Note, check, check_id
 from langgraph_fabric.tools import ToolOptions, memory_tools
 
 
@@ -141,7 +141,11 @@ class MemoryFabric:
         return await self._arun(lambda memory: forget.forget(memory, id, block, hold=hold))
 
     def get(self, id: str) -> Note | None:
-        """Return a note by id, superseded ones included; None if there is none to be shown."""
+        """Return a note by id, superseded ones included; None if there is none to be shown.
+
+        Raises:
+            MemoryValidationError: The id is malformed.
+        """
         return self._run(lambda memory: _get(memory, id))
 
     async def aget(self, id: str) -> Note | None:
@@ -194,7 +198,12 @@ class MemoryFabric:
         return AttachNode(self._engine)
 
     def context_node(self, **options: Unpack[ContextOptions]) -> ContextNode:
-        """Return a node that recalls for the newest user message; see `ContextOptions`."""
+        """Return a node that recalls for the newest user message; see `ContextOptions`.
+
+        Raises:
+            MemoryValidationError: An option is unknown or malformed.
+            MemoryLimitError: `top_k` or `budget` is outside its limit.
+        """
         return ContextNode(self._engine, options)
 
     def tools(
@@ -233,7 +242,7 @@ class MemoryFabric:
 
 
 def _get(memory: Memory, note_id: str) -> Flow[Note | None]:
-    row = (yield from rows_by_id(memory, [note_id])).get(note_id)
+    row = (yield from rows_by_id(memory, [check_id(note_id)])).get(note_id)
     return row.note if row is not None and row.state == "live" else None
 
 
