@@ -111,7 +111,7 @@ async def test_of_many_async_writers_one_wins(store):
     writers = [store.abatch([PutIfOp(NS, "k", _value(1, by=i), 0)]) for i in range(20)]
     results = await asyncio.gather(*writers, return_exceptions=True)
     assert sum(isinstance(result, MemoryConflictError) for result in results) == 19
-    winner = [result for result in results].index([None])
+    winner = list(results).index([None])
     assert store.get(NS, "k").value["by"] == winner
 
 

@@ -143,7 +143,7 @@ def test_a_filter_starves_no_page(make, search):
 
 
 @PATHS
-def test_the_index_option_says_what_is_embedded(make, keys, search):
+def test_the_index_option_says_what_is_embedded(make, search):
     store = make(index={"embed": HashEmbeddings(32), "fields": ["a", "c.d"]}, search=search)
     store.put(NS, "config", {"a": "apple", "b": "pear"})
     store.put(NS, "nested", {"c": {"d": "plum"}})
