@@ -68,7 +68,7 @@ class Batches:
                 found = yield EmbedRequest(wanted.texts, "document")
                 given.vectors.update(zip(wanted.texts, found, strict=True))
             except MissingNearest as wanted:
-                ids = self._index.nearest(unit(wanted.query), wanted.count)
+                ids = self._index.nearest(cast("Vector", unit(wanted.query)), wanted.count)
                 given.nearest[wanted.place] = Nearest(wanted.count, ids)
 
     def _transact(self, planned: Plan, given: _Given) -> list[Any]:

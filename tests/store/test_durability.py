@@ -233,7 +233,7 @@ def test_an_index_lost_under_an_open_store_changes_no_answer(opened, folder):
     assert _answers(store) == expected
 
 
-def test_an_index_that_cannot_be_written_changes_no_answer(opened, folder, monkeypatch):
+def test_an_index_that_cannot_be_written_changes_no_answer(opened, folder):
     expected = _filled(opened)
     for index in folder.glob("index-*"):
         shutil.rmtree(index)
