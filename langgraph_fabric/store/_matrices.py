@@ -20,7 +20,9 @@ MAX_BYTES = 256 * 2**20
 """What all entries may take together, about 170,000 vectors of 384 numbers."""
 
 _VALUE_BYTES = 3_000
-"""What a parsed value of some 700 characters takes; values differ, the bound stays of that order."""
+"""What a parsed value of some 700 characters takes; the bound needs no more than the order."""
+_SORTED_FIRST = 1_000
+"""Best items sorted at first; a page and its filter seldom need more."""
 _MOST_CHANGED = 200
 """Changed items up to which an entry is brought up to date instead of read anew."""
 
@@ -135,7 +137,8 @@ def _caught_up(connection: sqlite3.Connection, space: Space, old: Entry) -> Entr
     if kept.sum() + len(rows) != space.vectors:  # an item was deleted
         live = connection.execute(_IDS, (space.ns,)).fetchall()
         kept &= np.isin(old.rows, live)
-    new = _entry(space.version, *_merged((old.rows[kept], old.matrix[kept]), (rows, matrix)))
+    old_rows = (old.rows, old.matrix) if kept.all() else (old.rows[kept], old.matrix[kept])
+    new = _entry(space.version, *_merged(old_rows, (rows, matrix)))
     if old.values is not None:
         _set_values(new, old.values, changed)
     return new
@@ -148,9 +151,11 @@ def _merged(
 
     if not len(old[0]) or not len(new[0]):
         return old if len(old[0]) else new
-    rows = np.concatenate([old[0], new[0]])
+    rows, matrix = np.concatenate([old[0], new[0]]), np.concatenate([old[1], new[1]])
+    if old[0][-1] < new[0][0]:
+        return rows, matrix
     order = np.argsort(rows, kind="stable")
-    return rows[order], np.concatenate([old[1], new[1]])[order]
+    return rows[order], matrix[order]
 
 
 def _set_values(
@@ -182,8 +187,20 @@ def best_first(
     items = np.concatenate([entry.items for entry in entries])
     scores = np.concatenate([entry.scores(query) for entry in entries])
     owners = np.repeat(np.arange(len(entries)), [len(entry.items) for entry in entries])
-    for place in np.lexsort((-items, -scores)):
+    for place in _ordered(items, scores):
         item = int(items[place])
         values = entries[int(owners[place])].values
         if test is None or (values is not None and test(values[item])):
             yield item, float(scores[place])
+
+
+def _ordered(items: "NDArray[Any]", scores: "NDArray[Any]") -> Iterator[Any]:
+    """Yield the places of the best scores first; the many others are sorted only if asked for."""
+    import numpy as np  # noqa: PLC0415 - loaded on first use, not at import
+
+    least = -np.inf
+    if len(scores) > _SORTED_FIRST:
+        least = np.partition(scores, -_SORTED_FIRST)[-_SORTED_FIRST]
+    for chosen in (scores >= least, scores < least):
+        places = np.flatnonzero(chosen)
+        yield from places[np.lexsort((-items[places], -scores[places]))]
