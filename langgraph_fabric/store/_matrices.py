@@ -2,7 +2,7 @@
 
 An entry is valid as long as its namespace has the version it was read at; the versions come from
 the same transaction as the search, so a search never sees an old state. An entry that has fallen
-behind reads only the items that changed since, as long as none was deleted. Entries are dropped,
+behind reads only the items that changed since. Entries are dropped,
 least recently used first, when together they take more bytes than allowed.
 """
 
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 MAX_BYTES = 256 * 2**20
 """What all entries may take together, about 170,000 vectors of 384 numbers."""
 
-_PARSED_FACTOR = 4
-"""Bytes a parsed value takes for each byte of its text, roughly."""
+_VALUE_BYTES = 3_000
+"""What a parsed value of some 700 characters takes; the bound needs no more than the order."""
+_SORTED_FIRST = 1_000
+"""Best items sorted at first; a page and its filter seldom need more."""
 _MOST_CHANGED = 200
 """Changed items up to which an entry is brought up to date instead of read anew."""
 
@@ -97,6 +99,7 @@ _ALL = (
 )
 _ALL_VALUES = "SELECT id, value FROM items WHERE ns = ? AND id IN (SELECT item FROM vectors)"
 _SINCE = "SELECT id, value FROM items WHERE ns = ? AND version > ? LIMIT ?"
+_IDS = "SELECT id FROM items WHERE ns = ?"
 _OF_CHANGED = (
     "SELECT v.item, v.vector FROM items i JOIN vectors v ON v.item = i.id"
     " WHERE i.ns = ? AND i.version > ? ORDER BY v.item, v.id"
@@ -132,25 +135,42 @@ def _caught_up(connection: sqlite3.Connection, space: Space, old: Entry) -> Entr
     kept = ~np.isin(old.rows, [item for item, _ in changed])
     rows, matrix = _rows(connection, _OF_CHANGED, since)
     if kept.sum() + len(rows) != space.vectors:  # an item was deleted
-        return None
-    if len(rows) and kept.any():
-        rows = np.concatenate([old.rows[kept], rows])
-        order = np.argsort(rows, kind="stable")
-        rows, matrix = rows[order], np.concatenate([old.matrix[kept], matrix])[order]
-    elif not len(rows):
-        rows, matrix = old.rows[kept], old.matrix[kept]
-    new = _entry(space.version, rows, matrix)
+        live = connection.execute(_IDS, (space.ns,)).fetchall()
+        kept &= np.isin(old.rows, live)
+    old_rows = (old.rows, old.matrix) if kept.all() else (old.rows[kept], old.matrix[kept])
+    new = _entry(space.version, *_merged(old_rows, (rows, matrix)))
     if old.values is not None:
-        new.values, new.size = old.values, new.size + old.size - old.matrix.nbytes
-        new.values.update((item, json.loads(value)) for item, value in changed)
-        new.size += _PARSED_FACTOR * sum(len(value) for _, value in changed)
+        _set_values(new, old.values, changed)
     return new
+
+
+def _merged(
+    old: "tuple[NDArray[Any], NDArray[Any]]", new: "tuple[NDArray[Any], NDArray[Any]]"
+) -> "tuple[NDArray[Any], NDArray[Any]]":
+    import numpy as np  # noqa: PLC0415 - loaded on first use, not at import
+
+    if not len(old[0]) or not len(new[0]):
+        return old if len(old[0]) else new
+    rows, matrix = np.concatenate([old[0], new[0]]), np.concatenate([old[1], new[1]])
+    if old[0][-1] < new[0][0]:
+        return rows, matrix
+    order = np.argsort(rows, kind="stable")
+    return rows[order], matrix[order]
+
+
+def _set_values(
+    entry: Entry, known: Mapping[int, Mapping[str, Any]], changed: Sequence[tuple[int, str]]
+) -> None:
+    """Give an entry its items' values, and no others: what was deleted shall not linger."""
+    values = {**known, **{item: json.loads(value) for item, value in changed}}
+    entry.values = {item: values[item] for item in entry.items.tolist()}
+    entry.size += _VALUE_BYTES * len(entry.values)
 
 
 def _add_values(connection: sqlite3.Connection, ns: bytes, entry: Entry) -> None:
     rows = connection.execute(_ALL_VALUES, (ns,)).fetchall()
     entry.values = {item: json.loads(value) for item, value in rows}
-    entry.size += _PARSED_FACTOR * sum(len(value) for _, value in rows)
+    entry.size += _VALUE_BYTES * len(rows)
 
 
 def best_first(
@@ -167,8 +187,20 @@ def best_first(
     items = np.concatenate([entry.items for entry in entries])
     scores = np.concatenate([entry.scores(query) for entry in entries])
     owners = np.repeat(np.arange(len(entries)), [len(entry.items) for entry in entries])
-    for place in np.lexsort((-items, -scores)):
+    for place in _ordered(items, scores):
         item = int(items[place])
         values = entries[int(owners[place])].values
         if test is None or (values is not None and test(values[item])):
             yield item, float(scores[place])
+
+
+def _ordered(items: "NDArray[Any]", scores: "NDArray[Any]") -> Iterator[Any]:
+    """Yield the places of the best scores first; the many others are sorted only if asked for."""
+    import numpy as np  # noqa: PLC0415 - loaded on first use, not at import
+
+    least = -np.inf
+    if len(scores) > _SORTED_FIRST:
+        least = np.partition(scores, -_SORTED_FIRST)[-_SORTED_FIRST]
+    for chosen in (scores >= least, scores < least):
+        places = np.flatnonzero(chosen)
+        yield from places[np.lexsort((-items[places], -scores[places]))]
