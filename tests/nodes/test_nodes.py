@@ -195,9 +195,7 @@ async def test_the_runs_own_store_serves_a_fabric_without_one(make, store, ask):
     assert make(store).at(user_id="ann").recall("Oslo").hits[0].content == "Ann lives in Oslo"
 
 
-async def test_another_store_in_the_run_is_warned_about_and_not_used(
-    open_fabric, store, ask, make_store
-):
+async def test_another_store_in_the_run_is_warned_about_and_not_used(open_fabric, ask, make_store):
     open_fabric.at(user_id="ann").remember(kind="fact", content=TEXT)
     graph = graph_of(open_fabric, make_store())
     with pytest.warns(RuntimeWarning, match="another store"):
