@@ -20,6 +20,8 @@ Durability = Literal["full", "process"]
 
 _FILE = "records.db"
 _BUSY_SECONDS = 30.0
+_SCRUB_MILLISECONDS = 1_000
+"""Reads end within milliseconds; who reads longer may be at it for hours."""
 _MANY = 500
 """Ids bound in one statement; SQLite takes 32,766, and short statements stay in its cache."""
 
@@ -77,12 +79,20 @@ class Records:
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
 
-    def scrub(self) -> None:
-        """Leave no trace of deleted text in the files: not in free pages, words or the log."""
+    def scrub(self) -> bool:
+        """Leave no trace of deleted text in the files: not in free pages, words or the log.
+
+        Returns False if someone reads on in an old state, which the log must keep until then.
+        """
         with self._mine(), translated():
             connection = self._opened()
             connection.execute("INSERT INTO words (words) VALUES ('optimize')")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            connection.execute(f"PRAGMA busy_timeout = {_SCRUB_MILLISECONDS}")
+            try:
+                row = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                connection.execute(f"PRAGMA busy_timeout = {int(_BUSY_SECONDS * 1000)}")
+            return row[0] == 0
 
     def close(self) -> None:
         """Close the connection; later use is refused."""
