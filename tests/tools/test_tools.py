@@ -134,7 +134,7 @@ class TestNotes:
         tools = attached.tools()
         first = await use(tools, "insert", text="Ann lives in Oslo", kind="fact")
         assert first.artifact["action"] == "insert"
-        again = await use(tools, "insert", text="ann lives in oslo", kind="fact")
+        again = await use(tools, "insert", text="Ann  lives in OSLO.", kind="fact")
         assert again.artifact["id"] == first.artifact["id"]
         assert "already known" in again.content.lower()
         clock.advance(days=1)
@@ -464,6 +464,7 @@ class TestCancellation:
     async def test_cancelled_while_the_file_is_staged_nothing_is_left(
         self, attached, store, root, contents, monkeypatch
     ):
+        store.go.set()
         begun, go = threading.Event(), threading.Event()
         stage = FileJail.stage_append
 
