@@ -3,6 +3,8 @@
 A store that understands `PutIfOp` and `TextSearchOp` is used as it is. On any other, a compare-and-
 set holds a process-wide lock around read, check and put, so it guards threads but not processes;
 and the lexical search ranks a window of the newest items. `Capabilities` says which it is.
+
+It is also where what a store or its embedder raises becomes a `FabricError`.
 """
 
 import asyncio
@@ -19,7 +21,7 @@ from langgraph_fabric._bm25 import bm25
 from langgraph_fabric._ops import PutIfOp, StoreOp, TextSearchOp
 from langgraph_fabric._text import search_terms
 from langgraph_fabric._turns import runs_a_loop
-from langgraph_fabric.errors import MemoryConflictError, StoreUnavailableError
+from langgraph_fabric.errors import FabricError, MemoryConflictError, StoreUnavailableError
 
 LEXICAL_WINDOW = 1_000
 """Items a foreign store is asked for, newest first as it sees it, to be ranked by their words."""
@@ -65,6 +67,15 @@ class StoreAdapter:
 
     def batch(self, ops: Sequence[StoreOp]) -> list[Any]:
         """Run `ops`; a failed compare-and-set refuses them all."""
+        with _translated():
+            return self._batch(ops)
+
+    async def abatch(self, ops: Sequence[StoreOp]) -> list[Any]:
+        """Run `ops` with the store's own async method."""
+        with _translated():
+            return await self._abatch(ops)
+
+    def _batch(self, ops: Sequence[StoreOp]) -> list[Any]:
         if self._native:
             return self._store.batch(cast("Any", ops))
         plain = [_plain(op) for op in ops]
@@ -76,8 +87,7 @@ class StoreAdapter:
             _refuse_changed(guards, self._store.batch(reads))
             return _ranked(ops, self._store.batch(plain))
 
-    async def abatch(self, ops: Sequence[StoreOp]) -> list[Any]:
-        """Run `ops` with the store's own async method."""
+    async def _abatch(self, ops: Sequence[StoreOp]) -> list[Any]:
         if self._native:
             return await self._store.abatch(cast("Any", ops))
         plain = [_plain(op) for op in ops]
@@ -104,6 +114,21 @@ def _alone() -> Generator[None]:
         )
     with _released(_lock):
         yield
+
+
+@contextmanager
+def _translated() -> Generator[None]:
+    """Raise what a store or its embedder raises as ours; their message may hold text or a path."""
+    try:
+        yield
+    except FabricError:
+        raise
+    except Exception as exc:
+        raise StoreUnavailableError(
+            "store",
+            f"it or its embedder raised {type(exc).__name__}",
+            "See the cause of this error, then retry",
+        ) from exc
 
 
 @contextmanager

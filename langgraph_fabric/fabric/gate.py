@@ -45,6 +45,11 @@ def attach(memory: Memory, thread_id: str) -> Flow[None]:
         yield from batch([PutOp(memory.place.attached, thread_id, {"at": at}, index=False)])
 
 
+def detach(memory: Memory, thread_id: str) -> Flow[None]:
+    """Close a thread's gate in the store."""
+    yield from batch([PutOp(memory.place.attached, thread_id, None)])
+
+
 def is_attached(memory: Memory, thread_id: str) -> Flow[bool]:
     """Tell whether a thread's gate is open in the store."""
     return (yield from get(memory.place.attached, thread_id)) is not None
