@@ -27,9 +27,7 @@ index = {"dims": 32, "embed": HashEmbeddings(32), "fields": ["text"]}
 
 def _child(code, *args):
     command = [sys.executable, "-W", "error", "-c", COMMON + code, *map(str, args)]
-    return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def _answers(store):
