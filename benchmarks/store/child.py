@@ -1,7 +1,8 @@
-"""One store in a process of its own: `python -m benchmarks.store.child STAGE PEER SIZE LAYOUT FOLDER`.
+"""One store in a process of its own: `python -m benchmarks.store.child`.
 
-Stages are `load` and `measure`; a store without a folder does both in the second. The last line of
-its output is JSON: the measures, or why the store was skipped.
+The parent names the stage, the store, the size, the layout and the folder. Stages are `load` and
+`measure`; a store without a folder does both in the second. The last line of its output is JSON:
+the measures, or why the store was skipped.
 """
 
 import json

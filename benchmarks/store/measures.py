@@ -26,10 +26,10 @@ WRITERS = 20
 
 _PUTS = 20
 """Single puts in a round."""
-_ROUND_SECONDS = 1.5
+_ROUND_SECONDS = 1.0
 """A round of a slow store ends early, though not before five calls."""
 _LEAST_CALLS = 5
-_STALL_SECONDS = 2.0
+_STALL_SECONDS = 1.5
 _STALL_ITEMS = 20_000
 _BEAT = 0.001
 """Seconds the heartbeat sleeps; what it sleeps longer is the stall."""
@@ -182,8 +182,13 @@ def _written(peer: Peer, start: int, count: int) -> list[float]:
 
 
 def _prepared(peer: Peer, start: int, count: int) -> list[Record]:
+    """Make items and vectors, and keep the collector from walking over them while time is taken."""
+    gc.unfreeze()
     peer.lookup.prepare(start, count)
-    return peer.data.records(start, count)
+    records = peer.data.records(start, count)
+    gc.collect()
+    gc.freeze()
+    return records
 
 
 async def _stalls(peer: Peer) -> Measures:
@@ -191,7 +196,6 @@ async def _stalls(peer: Peer) -> Measures:
     peer.flush()
     start = peer.data.size + (ROUNDS + 2) * BLOCK
     coming = iter(_prepared(peer, start, _STALL_ITEMS))
-    gc.collect()
     late: list[list[float]] = []
     written = 0
     for _ in range(ROUNDS):

@@ -60,7 +60,7 @@ class Peer(ABC):
         """Write one item from an event loop, as its users would."""
         await asyncio.to_thread(self.put, [record])
 
-    def flush(self) -> None:
+    def flush(self) -> None:  # noqa: B027 - most stores have nothing to do
         """Bring an index that is kept up to date apart from writes up to date."""
 
     def server(self) -> int | None:
@@ -94,7 +94,9 @@ class _LangGraphStore(Peer):
 
     @property
     def _index(self) -> Any:
-        return {"dims": DIMS, "embed": self.lookup, "fields": ["text"]}
+        """Return what to index; `SqliteStore` reads `text_fields` where the others read `fields`."""
+        fields = ["text"]
+        return {"dims": DIMS, "embed": self.lookup, "fields": fields, "text_fields": fields}
 
 
 class Ours(_LangGraphStore):
@@ -298,7 +300,7 @@ class Exact(Peer):
     writable = False
 
     def open(self) -> None:
-        self._matrix = np.empty((self.data.size, DIMS), dtype=np.float32)
+        self._matrix = np.zeros((self.data.size, DIMS), dtype=np.float32)
         self._passes = np.zeros(self.data.size, dtype=bool)
 
     def close(self) -> None:
