@@ -94,7 +94,7 @@ class _LangGraphStore(Peer):
 
     @property
     def _index(self) -> Any:
-        """Return what to index; `SqliteStore` reads `text_fields` where the others read `fields`."""
+        """Return what to index; `SqliteStore` reads `text_fields`, the others `fields`."""
         fields = ["text"]
         return {"dims": DIMS, "embed": self.lookup, "fields": fields, "text_fields": fields}
 
@@ -149,6 +149,7 @@ class Sqlite(_LangGraphStore):
     """LangGraph's store on SQLite and sqlite-vec."""
 
     name = "SqliteStore"
+    aput = Peer.aput  # its own async methods only raise
 
     def open(self) -> None:
         _let_sqlite_load_extensions()
