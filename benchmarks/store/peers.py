@@ -4,7 +4,7 @@ A peer whose library is missing says so when it is opened, by an `ImportError`; 
 it and prints why.
 """
 
-# pyright: basic
+# pyright: basic, reportMissingImports=false
 # The peers are optional, and most of them come without types.
 
 import asyncio
@@ -13,10 +13,10 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
-from langgraph.store.base import BaseStore, PutOp
+from langgraph.store.base import PutOp
 
 from benchmarks.store.data import BLOCK, DIMS, FILTER, NOW_MS, Data, Layout, Lookup, Record, passes
 
@@ -71,7 +71,8 @@ class Peer(ABC):
 class _LangGraphStore(Peer):
     """A `BaseStore`, through its public methods."""
 
-    store: BaseStore
+    store: Any
+    """A `BaseStore`, which may have more methods."""
 
     def put(self, records: Sequence[Record]) -> None:
         if len(records) == 1:
@@ -110,15 +111,15 @@ class Ours(_LangGraphStore):
     def open(self) -> None:
         from langgraph_fabric.store import ChromaStore
 
-        self.store = self.ours = ChromaStore.from_path(
+        self.store = ChromaStore.from_path(
             self.folder, index=self._index, durability=self.durability
         )
 
     def flush(self) -> None:
-        self.ours.flush()
+        self.store.flush()
 
     def close(self) -> None:
-        self.ours.close()
+        self.store.close()
 
 
 class OursProcess(Ours):
@@ -205,13 +206,13 @@ class RawChroma(Peer):
         import chromadb
         from chromadb.config import Settings
 
-        self._client = chromadb.PersistentClient(
+        self._client: Any = chromadb.PersistentClient(
             str(self.folder.resolve()), Settings(anonymized_telemetry=False)
         )
         self._collection = self._client.get_or_create_collection(
             "bench",
             embedding_function=None,
-            configuration={"hnsw": {"space": "cosine", **self.settings}},
+            configuration=cast("Any", {"hnsw": {"space": "cosine", **self.settings}}),
         )
 
     def close(self) -> None:
@@ -256,7 +257,7 @@ class LangChainChroma(Peer):
         from chromadb.config import Settings
         from langchain_chroma import Chroma
 
-        self._client = chromadb.PersistentClient(
+        self._client: Any = chromadb.PersistentClient(
             str(self.folder.resolve()), Settings(anonymized_telemetry=False)
         )
         self._store = Chroma(

@@ -1,6 +1,6 @@
 """Drawings of the results, which need matplotlib."""
 
-# pyright: basic
+# pyright: basic, reportMissingImports=false
 # matplotlib is optional, and its types are open.
 
 from collections.abc import Sequence
