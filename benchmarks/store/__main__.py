@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from benchmarks.store.machine import machine, versions
+from benchmarks.store.machine import load_average, machine, versions
 from benchmarks.store.page import page
 from benchmarks.store.peers import PEERS
 from benchmarks.store.plan import Job, jobs
@@ -88,6 +88,7 @@ def _do(job: Job, results: dict[str, Any]) -> None:
                 results["skipped"][job.peer] = found["skipped"]
                 return
             measures |= found
+    measures["load"] = load_average()
     results["runs"].append(asdict(Run(job.peer, job.size, job.layout, measures)))
 
 

@@ -23,14 +23,18 @@ _PACKAGES = (
 
 
 def machine() -> dict[str, str]:
-    """Return the processor, the cores, the memory, the system, and how busy it was at the start."""
+    """Return the processor, the cores, the memory and the system."""
     return {
         "processor": _cpu(),
         "cores": str(os.cpu_count()),
         "memory": _memory(),
         "system": f"{platform.system()} {platform.machine()}",
-        "load before": f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown",
     }
+
+
+def load_average() -> float | None:
+    """Return how many processes, the measured one included, wanted to run in the last minute."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
 
 
 def versions() -> dict[str, str]:

@@ -51,6 +51,7 @@ _COSTS = (
     ("stall_p99_ms", "loop stall p99, ms"),
     ("stall_max_ms", "longest, ms"),
     ("stall_writes_s", "writes/s meanwhile"),
+    ("load", "load average"),
 )
 _RATIOS = (
     ("put_ms", "put"),
@@ -79,7 +80,9 @@ of a percentile each. The filter is the fabric's: live and valid now. \
 A first search is the first after opening, with the system's file cache warm. \
 A loop stall is how late a 1 ms heartbeat came while twenty async writers wrote and the index was \
 brought up to date every 0.2 s. Memory is what opening and searching added to the process, and the \
-server's if there is one. Recall is the share of the ten truly nearest that were returned.
+server's if there is one. Recall is the share of the ten truly nearest that were returned. Where \
+the load average is above the number of cores, other programs took part of the machine: such times \
+are longer than they need be, and only their ratios mean much.
 """
 
 
