@@ -1,8 +1,10 @@
-"""What foreign stores lack: compare-and-set and the lexical search, emulated as well as they can be.
+"""What foreign stores lack: compare-and-set and the lexical search, emulated as well as can be.
 
 A store that understands `PutIfOp` and `TextSearchOp` is used as it is. On any other, a compare-and-
 set holds a process-wide lock around read, check and put, so it guards threads but not processes;
 and the lexical search ranks a window of the newest items. `Capabilities` says which it is.
+
+It is also where what a store or its embedder raises becomes a `FabricError`.
 """
 
 import asyncio
@@ -13,14 +15,19 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchItem, SearchOp
+from langgraph.store.memory import InMemoryStore
 
 from langgraph_fabric._bm25 import bm25
 from langgraph_fabric._ops import PutIfOp, StoreOp, TextSearchOp
 from langgraph_fabric._text import search_terms
-from langgraph_fabric.errors import MemoryConflictError
+from langgraph_fabric._turns import runs_a_loop
+from langgraph_fabric.errors import FabricError, MemoryConflictError, StoreUnavailableError
 
 LEXICAL_WINDOW = 1_000
 """Items a foreign store is asked for, newest first as it sees it, to be ranked by their words."""
+
+_LOOP_PATIENCE = 1.0
+"""Seconds; a write of another thread takes a hundredth of that."""
 
 _lock = threading.Lock()
 
@@ -42,8 +49,11 @@ class StoreAdapter:
 
     def __init__(self, store: BaseStore) -> None:
         self._store = store
-        native = cast("frozenset[type]", getattr(store, "fabric_ops", frozenset()))
+        native: frozenset[type] = getattr(store, "fabric_ops", frozenset[type]())
         self._native = {PutIfOp, TextSearchOp} <= native
+        self._shared = not isinstance(store, InMemoryStore)
+        """Threads may use the store at once; LangGraph's own in memory walks over dicts that other
+        threads write to, so there the lock is held for reads too."""
         self.embeddings: Any = getattr(store, "embeddings", None)
 
     @property
@@ -57,33 +67,68 @@ class StoreAdapter:
 
     def batch(self, ops: Sequence[StoreOp]) -> list[Any]:
         """Run `ops`; a failed compare-and-set refuses them all."""
+        with _translated():
+            return self._batch(ops)
+
+    async def abatch(self, ops: Sequence[StoreOp]) -> list[Any]:
+        """Run `ops` with the store's own async method."""
+        with _translated():
+            return await self._abatch(ops)
+
+    def _batch(self, ops: Sequence[StoreOp]) -> list[Any]:
         if self._native:
             return self._store.batch(cast("Any", ops))
         plain = [_plain(op) for op in ops]
         guards = _guards(ops)
-        if not guards:
+        if not guards and (self._shared or runs_a_loop()):
             return _ranked(ops, self._store.batch(plain))
-        with _lock:
-            _refuse_changed(
-                guards, self._store.batch([GetOp(op.namespace, op.key) for op in guards])
-            )
+        with _alone():
+            reads = [GetOp(op.namespace, op.key) for op in guards]
+            _refuse_changed(guards, self._store.batch(reads))
             return _ranked(ops, self._store.batch(plain))
 
-    async def abatch(self, ops: Sequence[StoreOp]) -> list[Any]:
-        """Run `ops` with the store's own async method."""
+    async def _abatch(self, ops: Sequence[StoreOp]) -> list[Any]:
         if self._native:
             return await self._store.abatch(cast("Any", ops))
         plain = [_plain(op) for op in ops]
         guards = _guards(ops)
-        if not guards:
+        if not guards and self._shared:
             return _ranked(ops, await self._store.abatch(plain))
         # Polled, because a thread that waits for the lock cannot be cancelled and would keep it.
-        while not _lock.acquire(blocking=False):
+        while not _lock.acquire(blocking=False):  # noqa: ASYNC110 - threads hold it too
             await asyncio.sleep(0.001)
         with _released(_lock):
             reads = [GetOp(op.namespace, op.key) for op in guards]
             _refuse_changed(guards, await self._store.abatch(reads))
             return _ranked(ops, await self._store.abatch(plain))
+
+
+@contextmanager
+def _alone() -> Generator[None]:
+    """Hold the lock; wait only shortly on a thread whose event loop its holder may need."""
+    if not _lock.acquire(timeout=_LOOP_PATIENCE if runs_a_loop() else -1):
+        raise StoreUnavailableError(
+            "store",
+            "busy with an async write that waits for this event loop",
+            "Await the verb's async twin, such as aremember, inside a running loop",
+        )
+    with _released(_lock):
+        yield
+
+
+@contextmanager
+def _translated() -> Generator[None]:
+    """Raise what a store or its embedder raises as ours; their message may hold text or a path."""
+    try:
+        yield
+    except FabricError:
+        raise
+    except Exception as exc:
+        raise StoreUnavailableError(
+            "store",
+            f"it or its embedder raised {type(exc).__name__}",
+            "See the cause of this error, then retry",
+        ) from exc
 
 
 @contextmanager

@@ -166,3 +166,12 @@ def _respelled(stem: str) -> str:
     if len(stem) >= _STEMMED_FROM and stem[-1] == stem[-2] and stem[-1] not in _VOWELS:
         stem = stem[:-1]
     return stem
+
+
+def is_unicode(text: str) -> bool:
+    """Tell whether a text can be stored: a lone surrogate, half of a character, has no UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -17,7 +17,7 @@ from langgraph_fabric._adapter import Capabilities
 from langgraph_fabric._flow import Flow, T
 from langgraph_fabric._time import Clock, system_clock
 from langgraph_fabric.embeddings import EmbedderProfile
-from langgraph_fabric.fabric import blocks, forget, recall, remember
+from langgraph_fabric.fabric import blocks, forget, gate, recall, remember
 from langgraph_fabric.fabric.drafts import Draft, NoteInput
 from langgraph_fabric.fabric.engine import Engine
 from langgraph_fabric.fabric.forget import Forgotten
@@ -30,7 +30,7 @@ from langgraph_fabric.fabric.settings import Settings, consolidation
 from langgraph_fabric.memory.limits import MemoryLimits
 from langgraph_fabric.memory.scope import Scope
 from langgraph_fabric.nodes import AttachNode, ContextNode, ContextOptions, placed
-from langgraph_fabric.notes import Note, check
+from langgraph_fabric.notes import Note, check, check_id
 from langgraph_fabric.tools import ToolOptions, memory_tools
 
 
@@ -141,7 +141,11 @@ class MemoryFabric:
         return await self._arun(lambda memory: forget.forget(memory, id, block, hold=hold))
 
     def get(self, id: str) -> Note | None:
-        """Return a note by id, superseded ones included; None if there is none to be shown."""
+        """Return a note by id, superseded ones included; None if there is none to be shown.
+
+        Raises:
+            MemoryValidationError: The id is malformed.
+        """
         return self._run(lambda memory: _get(memory, id))
 
     async def aget(self, id: str) -> Note | None:
@@ -177,12 +181,29 @@ class MemoryFabric:
         """
         return Attachment(thread, self._engine.attached)
 
+    def detach(self, thread: object) -> None:
+        """Close a thread's gate, whoever opened it: code, or the attach node.
+
+        Raises:
+            MemoryValidationError: `thread` is not a thread id.
+        """
+        self._run(self._detach(thread))
+
+    async def adetach(self, thread: object) -> None:
+        """Like `detach`, without blocking the event loop."""
+        await self._arun(self._detach(thread))
+
     def attach_node(self) -> AttachNode:
         """Return a node that opens the gate for the thread of its run."""
         return AttachNode(self._engine)
 
     def context_node(self, **options: Unpack[ContextOptions]) -> ContextNode:
-        """Return a node that recalls for the newest user message; see `ContextOptions`."""
+        """Return a node that recalls for the newest user message; see `ContextOptions`.
+
+        Raises:
+            MemoryValidationError: An option is unknown or malformed.
+            MemoryLimitError: `top_k` or `budget` is outside its limit.
+        """
         return ContextNode(self._engine, options)
 
     def tools(
@@ -203,6 +224,11 @@ class MemoryFabric:
         draft = check(Draft, note)
         return lambda memory: remember.remember(memory, draft)
 
+    def _detach(self, thread: object) -> Callable[[Memory], Flow[None]]:
+        attachment = self.attach(thread)
+        attachment.detach()
+        return lambda memory: gate.detach(memory, attachment.thread_id)
+
     def _recall(self, query: str, options: Mapping[str, Any]) -> Callable[[Memory], Flow[Recall]]:
         return lambda memory: recall.recall(memory, query, options)
 
@@ -216,7 +242,7 @@ class MemoryFabric:
 
 
 def _get(memory: Memory, note_id: str) -> Flow[Note | None]:
-    row = (yield from rows_by_id(memory, [note_id])).get(note_id)
+    row = (yield from rows_by_id(memory, [check_id(note_id)])).get(note_id)
     return row.note if row is not None and row.state == "live" else None
 
 

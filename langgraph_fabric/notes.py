@@ -7,7 +7,7 @@ holds, checked alike at both doors. Times are aware UTC datetimes, precise to th
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Annotated, Any, Final, Literal, Self, TypeVar, get_args
+from typing import Annotated, Any, Final, Literal, Self, TypeVar, cast, get_args
 
 from pydantic import (
     AfterValidator,
@@ -23,7 +23,7 @@ from pydantic import (
 from langgraph_fabric import _time
 from langgraph_fabric._ids import is_memory_id
 from langgraph_fabric._paths import normalise_path
-from langgraph_fabric._text import estimate_tokens
+from langgraph_fabric._text import estimate_tokens, is_unicode
 from langgraph_fabric.errors import MemoryValidationError
 
 Kind = Literal["working", "episode", "fact", "procedure", "file"]
@@ -126,6 +126,8 @@ def _id_text(value: str) -> str:
 def _not_blank(value: str) -> str:
     if not value.strip():
         raise ValueError("blank")
+    if not is_unicode(value):
+        raise ValueError("with a lone surrogate")
     return value
 
 
@@ -218,6 +220,19 @@ class Fields(BaseModel):
                 "subject", "missing beside attribute", "Name the subject whose attribute it is"
             )
         return self
+
+
+def check_id(value: object) -> str:
+    """Return a note's id.
+
+    Raises:
+        MemoryValidationError: It is none.
+    """
+    if not is_memory_id(value):
+        raise MemoryValidationError(
+            "id", "not twelve characters of 0-9a-f", "Give an id as recall returned it"
+        )
+    return cast("str", value)
 
 
 def check(model: type[_T], values: Mapping[str, Any]) -> _T:

@@ -83,7 +83,7 @@ def write(memory: Memory, draft: Draft) -> Flow[tuple[Note, bool]]:
         yield from _save(memory, working, working.with_block(label, stored))
         return cast("Note", _decode(label, stored)), old is None
 
-    return (yield from with_retries(attempt))
+    return (yield from with_retries(memory, attempt))
 
 
 def forget(memory: Memory, label: str) -> Flow[bool]:
@@ -101,7 +101,7 @@ def forget(memory: Memory, label: str) -> Flow[bool]:
         yield from _save(memory, working, working.with_block(label, tombstone))
         return True
 
-    return (yield from with_retries(attempt))
+    return (yield from with_retries(memory, attempt))
 
 
 def _save(memory: Memory, working: Working, value: dict[str, Any]) -> Flow[None]:

@@ -5,7 +5,6 @@ finds candidates: on real facts no threshold tells a changed value from another 
 neither the same text nor clearly its successor is kept beside it.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,7 +18,9 @@ __all__ = [
     "GuardRule",
     "Incoming",
     "SimilarityRule",
+    "comparable",
     "decide",
+    "ends",
     "folding_key",
     "guard",
 ]
@@ -115,15 +116,35 @@ def decide(new: Incoming, found: Found, rule: GuardRule | SimilarityRule) -> Dec
     if new.kind == "file":
         return _by_path(found)
     if found.slot is not None:
-        same = folding_key(found.slot.content) == folding_key(new.content)
-        action = "fold" if same else "supersede"
+        repeats = folding_key(found.slot.content) == folding_key(new.content)
+        action = "fold" if repeats else "supersede"
         return Decision(action=action, reason="slot", target=found.slot.id)
-    for candidate in _comparable(new, found.same_tokens):
-        return Decision(action="fold", reason="same-tokens", target=candidate.id)
-    nearest = tuple(_comparable(new, found.nearest))
+    same = next((c for c in found.same_tokens if comparable(new, c)), None)
+    if same is not None:
+        return Decision(action="fold", reason="same-tokens", target=same.id)
+    nearest = tuple(c for c in found.nearest if comparable(new, c))
     if isinstance(rule, SimilarityRule):
         return _by_similarity(new, nearest, rule)
     return _by_guard(new, nearest[:MOST_CANDIDATES], rule)
+
+
+def ends(later: Candidate, new: Incoming, rule: GuardRule | SimilarityRule) -> bool:
+    """Tell whether `new`, which speaks of an earlier time, is no longer so once `later` begins."""
+    if not comparable(new, later):
+        return False
+    if isinstance(rule, SimilarityRule):
+        return later.similarity >= rule.threshold
+    said = guard(new.content, later.content, rule.language)
+    return later.similarity >= rule.gate and said is not None
+
+
+def comparable(new: Incoming, candidate: Candidate) -> bool:
+    """Tell whether two notes may speak of the same thing.
+
+    Subjects are equal as soon as one side names one, and notes of two slots never meet.
+    """
+    attributes = {_folded(new.attribute), _folded(candidate.attribute)} - {None}
+    return _folded(candidate.subject) == _folded(new.subject) and len(attributes) <= 1
 
 
 def _by_path(found: Found) -> Decision:
@@ -132,19 +153,8 @@ def _by_path(found: Found) -> Decision:
     return Decision(action="fold", reason="same-path", target=found.same_path.id)
 
 
-def _comparable(new: Incoming, candidates: tuple[Candidate, ...]) -> Iterator[Candidate]:
-    """Yield the candidates that may speak of the same thing as `new`.
-
-    Subjects are equal as soon as one side names one, and notes of two slots never meet.
-    """
-    for candidate in candidates:
-        attributes = {new.attribute, candidate.attribute} - {None}
-        if _folded(candidate.subject) == _folded(new.subject) and len(attributes) <= 1:
-            yield candidate
-
-
-def _folded(subject: str | None) -> str | None:
-    return None if subject is None else folding_key(subject)
+def _folded(name: str | None) -> str | None:
+    return None if name is None else folding_key(name)
 
 
 def _by_similarity(new: Incoming, nearest: tuple[Candidate, ...], rule: SimilarityRule) -> Decision:

@@ -13,9 +13,17 @@ from langgraph_fabric.notes import KINDS, Fields, Kind, NoteId, Share, Text
 _BLOCK_LABEL = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}\Z")
 
 
-def _label(value: str) -> str:
-    if not _BLOCK_LABEL.match(value):
-        raise ValueError("not a block label")
+_LABEL_FIX = "Give 1 to 64 of a-z 0-9 . _ - starting with a letter or digit"
+
+
+def check_label(value: object) -> str:
+    """Return a block's label.
+
+    Raises:
+        MemoryValidationError: It is none.
+    """
+    if not isinstance(value, str) or not _BLOCK_LABEL.match(value):
+        raise MemoryValidationError("block", "not a block label", _LABEL_FIX)
     return value
 
 
@@ -60,8 +68,8 @@ class Draft(Fields):
     block: (
         Annotated[
             StrictStr,
-            AfterValidator(_label),
-            Field(description="Give 1 to 64 of a-z 0-9 . _ - starting with a letter or digit"),
+            AfterValidator(check_label),
+            Field(description=_LABEL_FIX),
         ]
         | None
     ) = None
@@ -84,7 +92,7 @@ class Draft(Fields):
 
 
 _Rule = tuple[str, bool, bool]
-"""A field, whether the draft is fine about it, and whether the fault would be that it is missing."""
+"""A field, whether the draft is fine about it, and whether a fault is that it is missing."""
 
 
 def _row_rules(draft: Draft) -> Sequence[_Rule]:

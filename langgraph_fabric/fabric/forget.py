@@ -11,12 +11,13 @@ from langgraph.store.base import PutOp, SearchItem, SearchOp
 
 from langgraph_fabric import _time
 from langgraph_fabric._flow import Flow, batch
-from langgraph_fabric._ids import is_memory_id
 from langgraph_fabric._ops import PutIfOp
 from langgraph_fabric.errors import MemoryValidationError
 from langgraph_fabric.fabric import blocks, lookups
+from langgraph_fabric.fabric.drafts import check_label
 from langgraph_fabric.fabric.memory import Memory, read_head, rows_by_id, with_retries
 from langgraph_fabric.memory.rows import EDGES, Row, edges_from, write
+from langgraph_fabric.notes import check_id
 
 _EDGE_LIMIT = 1_000
 
@@ -49,13 +50,10 @@ def forget(
     if block is not None:
         if hold:
             raise MemoryValidationError("hold", "not possible for a block", "Hold notes by id")
-        cleared = yield from blocks.forget(memory, block)
+        cleared = yield from blocks.forget(memory, check_label(block))
         return Forgotten(deleted=int(cleared), held=False, block=block)
-    if not is_memory_id(note_id):
-        raise MemoryValidationError(
-            "id", "not twelve characters of 0-9a-f", "Give an id as recall returned it"
-        )
-    return (yield from with_retries(lambda: _forget_row(memory, cast("str", note_id), hold=hold)))
+    checked = check_id(note_id)
+    return (yield from with_retries(memory, lambda: _forget_row(memory, checked, hold=hold)))
 
 
 def _forget_row(memory: Memory, note_id: str, *, hold: bool) -> Flow[Forgotten]:

@@ -17,7 +17,7 @@ from langgraph_fabric.memory.scope import identity
 
 
 class Attachment:
-    """An open gate; closes with `detach`, or at the end of a `with` block. Closing is idempotent."""
+    """An open gate; closes with `detach` or the end of a `with` block. Closing is idempotent."""
 
     def __init__(self, thread: object, open_threads: set[str]) -> None:
         try:

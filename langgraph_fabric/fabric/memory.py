@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from langgraph.store.base import GetOp, Item
 
-from langgraph_fabric._flow import Flow, T, batch, get
+from langgraph_fabric._flow import Flow, T, batch, get, turn
 from langgraph_fabric._ops import PutIfOp
 from langgraph_fabric._time import Clock, to_micros
 from langgraph_fabric.embeddings import EmbedderProfile
@@ -38,18 +38,22 @@ class Memory:
         return self.clock().astimezone(UTC)
 
 
-def with_retries(attempt: Callable[[], Flow[T]]) -> Flow[T]:
-    """Run a write again from its reads while others write first.
+def with_retries(memory: Memory, attempt: Callable[[], Flow[T]]) -> Flow[T]:
+    """Run a write in its turn, and again from its reads while other processes write first.
 
     Raises:
         MemoryConflictError: It lost `ATTEMPTS` races.
     """
-    for _ in range(ATTEMPTS - 1):
-        try:
-            return (yield from attempt())
-        except MemoryConflictError:
-            continue
-    return (yield from attempt())
+    leave = yield from turn(memory.place.namespace)
+    try:
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return (yield from attempt())
+            except MemoryConflictError:
+                continue
+        return (yield from attempt())
+    finally:
+        leave()
 
 
 def rows_by_id(memory: Memory, ids: list[str]) -> Flow[dict[str, Row]]:

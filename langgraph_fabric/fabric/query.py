@@ -6,8 +6,10 @@ from datetime import date, datetime
 from typing import Any, Literal, TypedDict, cast, get_args
 
 from langgraph_fabric import _time
+from langgraph_fabric._text import is_unicode
 from langgraph_fabric.errors import MemoryLimitError, MemoryValidationError
 from langgraph_fabric.fabric.memory import Memory
+from langgraph_fabric.fabric.settings import refuse_unknown
 from langgraph_fabric.memory.limits import HARD_CAPS, check_limit
 from langgraph_fabric.notes import KINDS, STORED_KINDS, Kind, StoredKind
 
@@ -51,13 +53,20 @@ class Query:
         return [kind for kind in STORED_KINDS if kind in self.kinds]
 
 
+def refuse_malformed(text: Any, options: Mapping[str, Any]) -> None:
+    """Refuse arguments of a recall that no memory could answer."""
+    refuse_unknown(options, RecallOptions, "recall")
+    if not isinstance(text, str) or not text.strip() or not is_unicode(text):
+        raise MemoryValidationError("query", "not a text, or blank", "Ask with some words")
+    if options.get("top_k") is not None:
+        check_limit("top_k", options["top_k"], HARD_CAPS["top_k"])
+    _checked_kinds(options.get("kinds"))
+    _checked_budget(options.get("budget"))
+
+
 def checked(memory: Memory, text: str, options: Mapping[str, Any]) -> Query:
     """Return the arguments of a recall, checked and with their defaults."""
-    unknown = set(options) - set(RecallOptions.__annotations__)
-    if unknown:
-        raise MemoryValidationError(min(unknown), "not an option of recall", "Leave it out")
-    if not isinstance(text, str) or not text.strip():
-        raise MemoryValidationError("query", "not a text, or blank", "Ask with some words")
+    refuse_malformed(text, options)
     top_k = options.get("top_k")
     as_of = options.get("as_of")
     return Query(
@@ -66,9 +75,7 @@ def checked(memory: Memory, text: str, options: Mapping[str, Any]) -> Query:
         as_of=memory.now()
         if as_of is None
         else _time.to_datetime(_time.parse_instant(as_of, "as_of", bound="last")),
-        top_k=memory.settings.limits.top_k
-        if top_k is None
-        else check_limit("top_k", top_k, HARD_CAPS["top_k"]),
+        top_k=memory.settings.limits.top_k if top_k is None else top_k,
         budget=_checked_budget(options.get("budget")),
         legs=_checked_legs(options.get("mode"), semantic=memory.semantic),
     )

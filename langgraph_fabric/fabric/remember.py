@@ -24,8 +24,9 @@ from langgraph_fabric.fabric.consolidate import (
     GuardRule,
     Incoming,
     SimilarityRule,
+    comparable,
     decide,
-    guard,
+    ends,
 )
 from langgraph_fabric.fabric.drafts import Draft
 from langgraph_fabric.fabric.memory import Memory, read_head, rows_by_id, with_retries
@@ -71,7 +72,7 @@ def remember(memory: Memory, draft: Draft) -> Flow[Remembered]:
     if draft.kind == "working":
         note, new = yield from blocks.write(memory, draft)
         return Remembered(note, "insert" if new else "fold", "block")
-    return (yield from with_retries(lambda: _write_row(memory, draft)))
+    return (yield from with_retries(memory, lambda: _write_row(memory, draft)))
 
 
 def _write_row(memory: Memory, draft: Draft) -> Flow[Remembered]:
@@ -79,10 +80,14 @@ def _write_row(memory: Memory, draft: Draft) -> Flow[Remembered]:
     known = yield from _read(memory, draft, new)
     _check_references(draft, new, known)
     decision = _decide(memory, draft, new, known)
-    new = timeline.ended_before_later(new, _rivals(memory, draft, new, known))
+    rivals = _rivals(memory, draft, new, known)
+    new = timeline.ended_before_later(new, rivals)
+    if decision.action == "insert" and rivals:
+        new = timeline.opened(new)
     target = known.rows[decision.target] if decision.target else None
-    plan = writing.plan(new, decision, target)
-    changes = writing.changes(memory.place, plan, known, replaced=known.rows.get(new.id))
+    replaced = known.rows.get(new.id)
+    plan = writing.plan(writing.stamped(new, known, replaced), decision, target)
+    changes = writing.changes(memory.place, plan, known, replaced=replaced)
     if changes:
         yield from batch([known.head.advanced, *changes])
     return Remembered(plan.note, decision.action, decision.reason, plan.closed)
@@ -156,7 +161,8 @@ def _check_references(draft: Draft, new: Note, known: Known) -> None:
         *(("links", link.id) for link in new.links),
         *([("supersedes", new.supersedes)] if new.supersedes else []),
     ]:
-        if note_id == new.id or note_id not in known.rows:
+        row = known.rows.get(note_id)
+        if note_id == new.id or row is None or row.state != "live":
             raise MemoryValidationError(
                 field, "names a note that is not here, or itself", "Give ids of this memory's notes"
             )
@@ -179,12 +185,7 @@ def _decide(memory: Memory, draft: Draft, new: Note, known: Known) -> Decision:
     path = next(iter(known.listed("path")), None)
     nearest = [(row, cosine) for row, cosine in known.nearest if row.note.valid_at(start)]
     return decide(
-        Incoming(
-            content=new.content,
-            kind=cast("StoredKind", new.kind),
-            subject=new.subject,
-            attribute=new.attribute,
-        ),
+        _incoming(new),
         Found(
             slot=_candidate(slot) if slot else None,
             same_path=_candidate(path) if path else None,
@@ -199,10 +200,23 @@ def _rivals(memory: Memory, draft: Draft, new: Note, known: Known) -> list[Note]
     """Return the known notes that cannot hold at the same time as `new`."""
     if new.kind == "file" or not _consolidates(memory, draft):
         return []
-    rivals = [row.note for kind in ("slot", "tokens") for row in known.listed(kind)]
-    if memory.settings.consolidate.guard == "strict":
-        rivals += [row.note for row, _ in known.nearest if guard(row.note.content, new.content)]
-    return rivals
+    incoming, rule = _incoming(new), _rule(memory)
+    repeated = [row for row in known.listed("tokens") if comparable(incoming, _candidate(row))]
+    later = [
+        row
+        for row, cosine in known.nearest
+        if timeline.is_later(row.note, new) and ends(_candidate(row, cosine), incoming, rule)
+    ]
+    return [row.note for row in (*known.listed("slot"), *repeated, *later)]
+
+
+def _incoming(new: Note) -> Incoming:
+    return Incoming(
+        content=new.content,
+        kind=cast("StoredKind", new.kind),
+        subject=new.subject,
+        attribute=new.attribute,
+    )
 
 
 def _candidate(row: Row, similarity: float = 0.0) -> Candidate:

@@ -32,7 +32,18 @@ class Settings:
     limits: MemoryLimits = field(default_factory=MemoryLimits)
 
 
-def consolidation(option: bool | Mapping[str, Any]) -> Consolidation:
+def refuse_unknown(options: Mapping[str, Any], known: type, door: str) -> None:
+    """Refuse options that the TypedDict `known` does not have: a misspelt one would be no option.
+
+    Raises:
+        MemoryValidationError: Naming the first of them, and `door`, which does not take it.
+    """
+    unknown = set(options) - set(known.__annotations__)
+    if unknown:
+        raise MemoryValidationError(min(unknown), f"not an option of {door}", "Leave it out")
+
+
+def consolidation(option: bool | Mapping[str, Any]) -> Consolidation:  # noqa: FBT001 - as the user wrote it
     """Return the `consolidate` option resolved; a mapping keeps the default on (S145, S148).
 
     Raises:

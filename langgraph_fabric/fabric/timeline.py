@@ -16,13 +16,21 @@ def begins(note: Note) -> datetime:
     return note.valid_from or note.ingested_at
 
 
-def ended_before_later(new: Note, others: Iterable[Note]) -> Note:
-    """Return `new` ending at the first start among `others` after its own, if it would go on."""
-    starts = [note.valid_from for note in others if note.valid_from is not None]
-    later = [start for start in starts if start > begins(new)]
-    if not later or (new.valid_to is not None and new.valid_to <= min(later)):
-        return new
-    return replace(new, valid_from=begins(new), valid_to=min(later))
+def ended_before_later(new: Note, rivals: Iterable[Note]) -> Note:
+    """Return `new` ending at the first start among `rivals` after its own, if it would go on."""
+    later = [note.valid_from for note in rivals if is_later(note, new)]
+    ends = [end for end in (*later, new.valid_to) if end is not None]
+    return replace(new, valid_to=min(ends, default=None))
+
+
+def is_later(note: Note, new: Note) -> bool:
+    """Tell whether a stored note is known to begin after a new one."""
+    return note.valid_from is not None and note.valid_from > begins(new)
+
+
+def opened(new: Note) -> Note:
+    """Return `new` with its start written down, so that it does not reach back over its rivals."""
+    return replace(new, valid_from=begins(new))
 
 
 def succeed(old: Note, new: Note) -> tuple[Note, Note]:
@@ -34,4 +42,4 @@ def succeed(old: Note, new: Note) -> tuple[Note, Note]:
     start = begins(new)
     end = start if old.valid_to is None else min(old.valid_to, start)
     closed = replace(old, valid_to=max(end, old.valid_from or end))
-    return closed, replace(new, valid_from=start, supersedes=old.id)
+    return closed, replace(opened(new), supersedes=old.id)

@@ -57,23 +57,28 @@ def plan(new: Note, decision: Decision, target: Row | None) -> Plan:
     decided = replace(new, decision=f"{decision.action}: {decision.reason}")
     if target is None:
         return Plan(_with_related(decided, decision))
+    rewritten = target.note.version + 1
     if decision.action == "fold":
-        return Plan(merged(target.note, decided), target, folds=True)
+        folded = merged(target.note, decided)
+        changed = folded != target.note
+        return Plan(replace(folded, version=rewritten) if changed else folded, target, folds=True)
     closed, opened = timeline.succeed(target.note, decided)
-    return Plan(opened, target, closed)
+    return Plan(opened, target, replace(closed, version=rewritten))
 
 
 def merged(old: Note, new: Note) -> Note:
     """Return `old` enriched by a note that says the same (S188, S189).
 
     Lists are united, older first; of two links to one note the new one wins; single values are the
-    new note's, else the old one's. The end is the new note's: what is said again holds again.
+    new note's, else the old one's. What is said again holds again: the end is the new note's. It
+    has held since it was said first: of two stated starts the earlier stays.
     """
+    starts = [start for start in (old.valid_from, new.valid_from) if start is not None]
     links = {link.id: link for link in (*old.links, *new.links)}
     return replace(
         old,
         content=new.content,
-        valid_from=new.valid_from or old.valid_from,
+        valid_from=min(starts, default=None),
         valid_to=new.valid_to,
         t_ref=new.t_ref or old.t_ref,
         keywords=_united(old.keywords, new.keywords, LABELS_CAP),
@@ -111,14 +116,23 @@ def changes(place: Place, planned: Plan, known: Known, *, replaced: Row | None) 
     return [
         *closing,
         *([] if replaced is None else _overwriting(place, planned.note, replaced)),
-        write(
-            place,
-            replace(planned.note, sequence=known.head.sequence),
-            replaces=replaced if replaced and replaced.note.kind == planned.note.kind else None,
-        ),
+        write(place, planned.note, replaces=_same_row(planned.note, replaced)),
         *write_edges(place, planned.note),
         *_listed(place, planned.note, known),
     ]
+
+
+def stamped(new: Note, known: Known, replaced: Row | None) -> Note:
+    """Return a new note with the sequence and the version its row will have."""
+    row = _same_row(new, replaced)
+    return replace(
+        new, sequence=known.head.sequence, version=1 if row is None else row.note.version + 1
+    )
+
+
+def _same_row(note: Note, replaced: Row | None) -> Row | None:
+    """Return the replaced row if the note lies where it lay; each kind has its own place."""
+    return replaced if replaced is not None and replaced.note.kind == note.kind else None
 
 
 def _overwriting(place: Place, note: Note, replaced: Row) -> Sequence[PutOp]:

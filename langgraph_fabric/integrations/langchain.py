@@ -20,7 +20,7 @@ from langchain.agents.middleware.types import PrivateStateAttr
 from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
 from langgraph.runtime import Runtime
 
-from langgraph_fabric.errors import MemoryValidationError
+from langgraph_fabric.fabric.settings import refuse_unknown
 from langgraph_fabric.facade import MemoryFabric
 from langgraph_fabric.nodes import ContextOptions
 from langgraph_fabric.nodes.state import FabricContext, keep_newest
@@ -107,10 +107,8 @@ class FabricMiddleware(AgentMiddleware[FabricAgentState, Any, Any]):
 
 def _split(options: Mapping[str, Any]) -> tuple[ContextOptions, ToolOptions]:
     """Return the options of the context node and those of the tools."""
+    refuse_unknown(options, FabricMiddlewareOptions, "the middleware")
     known = (ContextOptions.__annotations__, ToolOptions.__annotations__)
-    unknown = set(options).difference(*known)
-    if unknown:
-        raise MemoryValidationError(min(unknown), "not an option of the middleware", "Leave it out")
     context, tools = ({n: v for n, v in options.items() if n in names} for names in known)
     return cast("ContextOptions", context), cast("ToolOptions", tools)
 

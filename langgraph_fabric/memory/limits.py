@@ -1,4 +1,4 @@
-"""Limits: one table of defaults and hard caps, resolved once, refused when out of range (S18, S20)."""
+"""Limits: one table of defaults and hard caps, resolved once, refused out of range (S18, S20)."""
 
 from dataclasses import dataclass, fields
 from typing import Any

@@ -7,11 +7,13 @@ note into an item's value and back. Decoding is fail-closed: what is not a well-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from types import UnionType
 from typing import Any, Literal, cast, get_args
 
 from langgraph.store.base import Item, PutOp
 
 from langgraph_fabric import _time
+from langgraph_fabric._ids import is_memory_id
 from langgraph_fabric._ops import PutIfOp
 from langgraph_fabric.notes import Fields, Link, Note, StoredKind, check
 
@@ -126,12 +128,12 @@ def decode(item: Item | None, kind: StoredKind) -> Row | None:
         if stored.pop("v") != _SCHEMA or stored.pop("kind") != kind:
             return None
         note = Note(
-            id=item.key,
+            id=_id(item.key),
             kind=kind,
             content=_typed(value["text"], str),
             ingested_at=_moment(value["ingested_at"]),
-            importance=value.get("importance"),
-            decision=value.get("decision"),
+            importance=_typed(value.get("importance"), float | int | None),
+            decision=_typed(value.get("decision"), str | None),
             sequence=_typed(value["sequence"], int),
             version=_typed(value["version"], int),
             **read_annotations(stored),
@@ -213,7 +215,13 @@ def _moment(text: Any) -> datetime:
     return _time.to_datetime(_time.parse_instant(text, "ingested_at"))
 
 
-def _typed(value: Any, expected: type) -> Any:
+def _id(key: str) -> str:
+    if not is_memory_id(key):
+        raise ValueError
+    return key
+
+
+def _typed(value: Any, expected: type | UnionType) -> Any:
     if not isinstance(value, expected):
         raise TypeError
     return value

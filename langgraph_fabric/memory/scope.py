@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
+from langgraph_fabric._text import is_unicode
 from langgraph_fabric.errors import MemoryScopeError, MemoryValidationError
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -40,10 +41,10 @@ class Scope:
     def __post_init__(self) -> None:
         for field, part in self._parts():
             rest, count = _PLACEHOLDER.subn("x", part) if isinstance(part, str) else ("", 0)
-            if not rest.strip() or count > 1 or "{" in rest or "}" in rest:
+            if not _fits(rest) or count > 1 or "{" in rest or "}" in rest:
                 raise MemoryValidationError(
                     field,
-                    "not a text, blank, or with more than one placeholder",
+                    "not a text, blank, too long, or with more than one placeholder",
                     'Give a fixed text, or one with a single placeholder such as "{user_id}"',
                 )
 
@@ -78,11 +79,12 @@ def identity(value: object, field: str) -> str:
     the rule checkpointers follow for `thread_id` (B31). So 7 and "7" are one, "07" is another.
 
     Raises:
-        MemoryScopeError: The value is missing, blank, too long, or of another type.
+        MemoryScopeError: The value is missing, blank, too long, not valid text, or of another
+            type.
     """
     if isinstance(value, int | UUID) and not isinstance(value, bool):
         value = str(value)
-    if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST_PART:
+    if not isinstance(value, str) or not _fits(value):
         raise MemoryScopeError(
             field,
             "missing from this run" if value is None else "empty or not an identity",
@@ -90,6 +92,10 @@ def identity(value: object, field: str) -> str:
             f"{_LONGEST_PART} characters, a whole number or a UUID",
         )
     return value
+
+
+def _fits(value: str) -> bool:
+    return bool(value.strip()) and len(value) <= _LONGEST_PART and is_unicode(value)
 
 
 def escape_label(part: str) -> str:

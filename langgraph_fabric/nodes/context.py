@@ -5,19 +5,21 @@ so that no checkpoint keeps a text that may be forgotten later; the `custom` str
 rows, for whoever watches the run.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, TypedDict, cast
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from langgraph_fabric._flow import Flow
 from langgraph_fabric.fabric.engine import Engine
 from langgraph_fabric.fabric.memory import Memory
+from langgraph_fabric.fabric.query import refuse_malformed
 from langgraph_fabric.fabric.recall import Hit, recall
 from langgraph_fabric.fabric.run import Run
-from langgraph_fabric.nodes.placement import messages_of, text_of
+from langgraph_fabric.fabric.settings import refuse_unknown
+from langgraph_fabric.nodes.placement import messages_of, said_by_user, text_of
 from langgraph_fabric.nodes.state import FabricContext
 from langgraph_fabric.notes import Kind
 
@@ -36,6 +38,8 @@ class ContextNode(Runnable[Any, dict[str, Any]]):
     """Recalls for the newest user message into the channel `fabric_context`."""
 
     def __init__(self, engine: Engine, options: ContextOptions) -> None:
+        refuse_unknown(options, ContextOptions, "context_node")
+        refuse_malformed(options.get("query", "what a user will ask"), _recall_options(options))
         self._engine = engine
         self._options = options
 
@@ -64,11 +68,10 @@ class ContextNode(Runnable[Any, dict[str, Any]]):
 
 def context(memory: Memory, run: Run, state: Any, options: ContextOptions) -> Flow[dict[str, Any]]:
     """Return the update of `fabric_context` for a state; empty when nothing was asked."""
-    query = options.get("query") or newest_question(messages_of(state))
+    query = options.get("query", newest_question(messages_of(state)))
     if query is None:
         return {"fabric_context": None}
-    rest = {name: value for name, value in options.items() if name != "query"}
-    found = yield from recall(memory, query, cast("Mapping[str, Any]", rest))
+    found = yield from recall(memory, query, _recall_options(options))
     explain = [cast("dict[str, Any]", row) for row in found.explain]
     run.emit(
         {"type": "fabric.recall", "hits": [_shown(hit) for hit in found.hits], "explain": explain}
@@ -83,10 +86,12 @@ def context(memory: Memory, run: Run, state: Any, options: ContextOptions) -> Fl
 
 def newest_question(messages: Sequence[BaseMessage]) -> str | None:
     """Return the text of the newest user message that has any (S123)."""
-    texts = (
-        text_of(message) for message in reversed(messages) if isinstance(message, HumanMessage)
-    )
+    texts = (text_of(message) for message in reversed(messages) if said_by_user(message))
     return next((text for text in texts if text.strip()), None)
+
+
+def _recall_options(options: ContextOptions) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name != "query"}
 
 
 def _shown(hit: Hit) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from langgraph_fabric.store._index import Index
 from langgraph_fabric.store._plan import Plan, plan
 from langgraph_fabric.store._records import Records, fact, set_fact
 from langgraph_fabric.store._search import Asked, MissingNearest, Nearest, Searcher
-from langgraph_fabric.store._writes import MINUTE, MissingVectors, Writer
+from langgraph_fabric.store._writes import MINUTE, MissingVectors, Writer, unit
 
 Work = Generator[EmbedRequest, list[Vector], list[Any]]
 
@@ -68,7 +68,7 @@ class Batches:
                 found = yield EmbedRequest(wanted.texts, "document")
                 given.vectors.update(zip(wanted.texts, found, strict=True))
             except MissingNearest as wanted:
-                ids = self._index.nearest(wanted.query, wanted.count)
+                ids = self._index.nearest(unit(wanted.query).tolist(), wanted.count)
                 given.nearest[wanted.place] = Nearest(wanted.count, ids)
 
     def _transact(self, planned: Plan, given: _Given) -> list[Any]:
@@ -101,13 +101,17 @@ class Batches:
         return results
 
     def _refresh(self, read: list[_reads.Found], now: int) -> None:
-        """Let what was read live on from now; what has expired meanwhile stays expired."""
-        living = [(found.row, found.ttl) for found in read if found.ttl is not None]
+        """Let what was read live on from now; what has expired meanwhile stays expired.
+
+        The time to live is the stored one, since a write may have changed it meanwhile.
+        """
+        living = [(now, found.row, now) for found in read if found.ttl is not None]
         if living:
             with self._records.writing() as connection:
                 connection.executemany(
-                    "UPDATE items SET expires = ? WHERE id = ? AND expires > ?",
-                    [(now + int(ttl * MINUTE), row, now) for row, ttl in living],
+                    f"UPDATE items SET expires = ? + CAST(ttl * {MINUTE} AS INTEGER)"  # noqa: S608 - a constant
+                    " WHERE id = ? AND expires > ?",
+                    living,
                 )
 
     def _check_fingerprint(self, connection: sqlite3.Connection, given: _Given) -> None:

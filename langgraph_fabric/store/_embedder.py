@@ -1,6 +1,5 @@
 """The embedder of a store: asked once for each text, and never trusted unchecked."""
 
-import math
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from langchain_core.embeddings import Embeddings
 from langgraph.store.base import IndexConfig, ensure_embeddings, tokenize_path
 
 from langgraph_fabric.embeddings import EmbedderProfile, StaticEmbeddings, profile_of
-from langgraph_fabric.errors import EmbedderMismatchError
+from langgraph_fabric.errors import EmbedderMismatchError, MemoryValidationError
 
 Vector = Sequence[float]
 Path = str | list[str]
@@ -43,13 +42,15 @@ class StoreEmbedder:
     def embed(self, request: EmbedRequest) -> list[Vector]:
         """Return the vectors of a request, blocking."""
         if request.role == "query":
-            return [self._known(text) or self._asked(text) for text in request.texts]
+            known = [(text, self._known(text)) for text in request.texts]
+            return [self._asked(text) if v is None else v for text, v in known]
         return self._checked(self.embeddings.embed_documents(list(request.texts)), request)
 
     async def aembed(self, request: EmbedRequest) -> list[Vector]:
         """Return the vectors of a request by the embedder's own async methods."""
         if request.role == "query":
-            return [self._known(text) or await self._aasked(text) for text in request.texts]
+            known = [(text, self._known(text)) for text in request.texts]
+            return [await self._aasked(text) if v is None else v for text, v in known]
         return self._checked(await self.embeddings.aembed_documents(list(request.texts)), request)
 
     def _asked(self, text: str) -> Vector:
@@ -74,16 +75,32 @@ class StoreEmbedder:
 
     def _checked(self, vectors: Any, request: EmbedRequest) -> list[Vector]:
         """Return the vectors if there is one of finite numbers, of one size, for each text."""
-        found = cast("list[Vector]", list(vectors))
+        found = [self._numbers(vector) for vector in self._listed(vectors)]
         if len(found) != len(request.texts):
             raise self._mismatch(f"returned {len(found)} vectors for {len(request.texts)} texts")
+        wanted = self._dims or len(found[0])
         for vector in found:
-            if self._dims is not None and len(vector) != self._dims:
-                raise self._mismatch(f"returned {len(vector)} dimensions, not {self._dims}")
-            if not len(vector) or not all(math.isfinite(number) for number in vector):
-                raise self._mismatch("returned a vector with no or not finite numbers")
-            self._dims = len(vector)
+            if len(vector) != wanted:
+                raise self._mismatch(f"returned {len(vector)} dimensions, not {wanted}")
+        self._dims = wanted
         return found
+
+    def _listed(self, vectors: Any) -> list[Any]:
+        try:
+            return list(vectors)
+        except TypeError:
+            raise self._mismatch(f"returned a {type(vectors).__name__}, not vectors") from None
+
+    def _numbers(self, vector: Any) -> Vector:
+        import numpy as np  # noqa: PLC0415 - loaded on first use, not at import
+
+        try:
+            array = np.asarray(vector, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            array = np.empty(0)
+        if array.ndim != 1 or not array.size or not np.isfinite(array).all():
+            raise self._mismatch("returned a vector with no or not finite numbers")
+        return cast("Vector", array)
 
     def _mismatch(self, problem: str) -> EmbedderMismatchError:
         return EmbedderMismatchError(
@@ -108,6 +125,22 @@ def paths_of(index: IndexConfig | Literal[False] | None) -> list[tuple[str, Path
     return tokenized(fields) if fields else WHOLE
 
 
-def tokenized(fields: Sequence[str]) -> list[tuple[str, Path]]:
-    """Return field paths in the form LangGraph reads texts by."""
-    return [(field, "$" if field == "$" else tokenize_path(field)) for field in fields]
+def tokenized(fields: Any) -> list[tuple[str, Path]]:
+    """Return field paths in the form LangGraph reads texts by.
+
+    Raises:
+        MemoryValidationError: They are no list of strings.
+    """
+    if not isinstance(fields, list | tuple):
+        raise _malformed()
+    return [_tokenized(field) for field in cast("Sequence[object]", fields)]
+
+
+def _tokenized(field: object) -> tuple[str, Path]:
+    if not isinstance(field, str) or not field:
+        raise _malformed()
+    return field, "$" if field == "$" else tokenize_path(field)
+
+
+def _malformed() -> MemoryValidationError:
+    return MemoryValidationError("index", "not a list of paths", "Give paths such as ['text']")

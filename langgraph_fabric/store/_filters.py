@@ -1,7 +1,8 @@
 """Filters: one meaning, decided in Python over an item's value.
 
 `{"key": value}` wants an equal value. `{"key": {"$gt": 1, "$lt": 5}}` wants all its comparisons. A
-nested dict without operators wants a subset: `{"a": {"b": 1}}` matches `{"a": {"b": 1, "c": 2}}`.
+nested dict without operators wants a subset: `{"a": {"b": 1}}` matches `{"a": {"b": 1, "c": 2}}`,
+and `{}` any dict.
 `$and`, `$or` take lists of filters, `$not` takes one filter. A dot in a key is a character of it.
 
 Numbers compare with numbers and strings with strings; anything else matches no comparison, and
@@ -26,13 +27,17 @@ def compile_filter(conditions: Mapping[str, Any] | None) -> Predicate | None:
     Raises:
         MemoryValidationError: It names an operator that does not exist, or is malformed.
     """
+    if conditions is not None and not isinstance(conditions, Mapping):
+        raise MemoryValidationError("filter", "not a dict", "Give a dict of conditions")
     if not conditions:
         return None
     tests = [_condition(key, wanted) for key, wanted in conditions.items()]
     return lambda value: all(test(value) for test in tests)
 
 
-def _condition(key: str, wanted: Any) -> Predicate:
+def _condition(key: object, wanted: Any) -> Predicate:
+    if not isinstance(key, str):
+        raise MemoryValidationError("filter", "a key is no string", "Give strings for keys")
     if key in _JOINERS:
         return _JOINERS[key](wanted)
     if key.startswith("$"):
@@ -42,20 +47,22 @@ def _condition(key: str, wanted: Any) -> Predicate:
 
 
 def _field_test(wanted: Any) -> Callable[[Any], bool]:
-    if not isinstance(wanted, Mapping) or not wanted:
+    if not isinstance(wanted, Mapping):
         return lambda found: equal(found, wanted)
     conditions = cast("Mapping[str, Any]", wanted)
     if not any(str(key).startswith("$") for key in conditions):
-        inner = compile_filter(conditions)
-        return lambda found: bool(
-            inner and isinstance(found, Mapping) and inner(cast("Mapping[str, Any]", found))
-        )
+        inner = compile_filter(conditions) or _anything
+        return lambda found: isinstance(found, Mapping) and inner(cast("Mapping[str, Any]", found))
     tests = [_comparison(name, operand) for name, operand in conditions.items()]
     return lambda found: all(test(found) for test in tests)
 
 
-def _comparison(name: str, operand: Any) -> Callable[[Any], bool]:
-    make = _OPERATORS.get(name)
+def _anything(_value: Mapping[str, Any]) -> bool:
+    return True
+
+
+def _comparison(name: object, operand: Any) -> Callable[[Any], bool]:
+    make = _OPERATORS.get(cast("str", name))
     if make is None:
         raise _unknown(name)
     return make(operand)
@@ -140,7 +147,7 @@ def _parts(operand: Any, name: str) -> list[Predicate]:
     if not isinstance(operand, list | tuple):
         raise MemoryValidationError("filter", f"{name} without a list", "Give a list of filters")
     parts = [compile_filter(_mapping(part, name)) for part in cast("Sequence[Any]", operand)]
-    return [part or (lambda _: True) for part in parts]
+    return [part or _anything for part in parts]
 
 
 def _mapping(part: Any, name: str) -> Mapping[str, Any]:
@@ -171,6 +178,8 @@ _JOINERS: Mapping[str, Callable[[Any], Predicate]] = {
 }
 
 
-def _unknown(name: str) -> MemoryValidationError:
+def _unknown(name: object) -> MemoryValidationError:
     known = ", ".join([*_OPERATORS, "$and", "$or"])
-    return MemoryValidationError("filter", f"unsupported operator {name[:40]!r}", f"Use {known}")
+    return MemoryValidationError(
+        "filter", f"unsupported operator {str(name)[:40]!r}", f"Use {known}"
+    )

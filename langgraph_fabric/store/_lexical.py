@@ -19,6 +19,9 @@ _MOST_TERMS = 100
 """Terms of a query that are searched: beyond a long paragraph more find nothing new, and FTS5
 bounds the size of an expression."""
 
+_LONGEST = 1_000
+"""Bytes of a term that is kept as it is; FTS5 cuts what is longer than 32,768."""
+
 
 def indexed_words(terms: Iterable[str]) -> str:
     """Return terms as the text the full-text index keeps."""
@@ -58,7 +61,12 @@ def _match(prefix: bytes, terms: Sequence[str]) -> str:
 
 
 def _word(term: str) -> str:
-    return term if term.isascii() and term.isalnum() else f"x{term.encode(errors='replace').hex()}"
+    """Return a term as ASCII; no two terms are one word, so codes are told from other `x` words."""
+    is_plain = term.isascii() and term.isalnum() and not term.startswith("x")
+    if is_plain and len(term) <= _LONGEST:
+        return term
+    code = term.encode(errors="replace")
+    return f"x{code.hex()}" if len(code) <= _LONGEST else f"xx{hashlib.sha256(code).hexdigest()}"
 
 
 def _scope_word(prefix: bytes) -> str:

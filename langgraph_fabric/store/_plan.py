@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from langgraph.store.base import (
     GetOp,
@@ -70,7 +70,7 @@ def plan(ops: Iterable[StoreOp], fields: Sequence[tuple[str, Path]], *, semantic
             made.searches[place] = _search(op, semantic=semantic)
         elif isinstance(op, PutOp | PutIfOp):
             key = (tuple(op.namespace), op.key)
-            if isinstance(op, PutIfOp) and key in last:
+            if key in last and PutIfOp in (type(op), type(last[key])):
                 raise MemoryValidationError(
                     "ops", "two writes of one item, one with a condition", "Put it once a batch"
                 )
@@ -82,27 +82,33 @@ def plan(ops: Iterable[StoreOp], fields: Sequence[tuple[str, Path]], *, semantic
 
 def _search(op: SearchOp | TextSearchOp, *, semantic: bool) -> Search:
     by_words = isinstance(op, TextSearchOp)
+    query: object = op.query
+    if query is not None and not isinstance(query, str):
+        raise MemoryValidationError("query", "not a string", "Give text")
     return Search(
         op=op,
         prefix=encode_namespace(op.namespace_prefix),
         test=compile_filter(op.filter),
-        query=op.query if by_words or (semantic and op.query) else None,
+        query=_unicode(query) if query and (by_words or semantic) else None,
     )
+
+
+def _unicode(query: str) -> str:
+    """Return a query without halves of surrogate pairs, at which tokenisers written in C fail."""
+    return query.encode(errors="replace").decode()
 
 
 def _check(op: Any) -> None:
     if isinstance(op, PutOp | PutIfOp):
         _check_target(op.namespace)
     for namespace in _namespaces(op):
-        for label in namespace:
-            if not isinstance(label, str) or not label or "." in label or "\0" in label:
-                raise InvalidNamespaceError(
-                    "Namespace labels must be non-empty strings without '.' and NUL."
-                )
+        _check_labels(namespace)
+    if isinstance(op, ListNamespacesOp):
+        _check_listing(op)
+    if isinstance(op, PutIfOp):
+        _check_number("expected", op.expected, at_least=0)
     for name in ("limit", "offset"):
-        number = getattr(op, name, 0)
-        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-            raise MemoryValidationError(name, "not a whole number from 0", "Give 0 or more")
+        _check_number(name, getattr(op, name, 0), at_least=0)
 
 
 def _check_target(namespace: Sequence[str]) -> None:
@@ -110,6 +116,33 @@ def _check_target(namespace: Sequence[str]) -> None:
         raise InvalidNamespaceError("Namespace cannot be empty.")
     if namespace[0] == "langgraph":
         raise InvalidNamespaceError("Root label for namespace cannot be 'langgraph'.")
+
+
+def _check_labels(namespace: Any) -> None:
+    if not isinstance(namespace, tuple | list):
+        raise InvalidNamespaceError("A namespace must be a tuple of labels.")
+    for label in cast("Sequence[Any]", namespace):
+        if not isinstance(label, str) or not label or "." in label or "\0" in label:
+            raise InvalidNamespaceError(
+                "Namespace labels must be non-empty strings without '.' and NUL."
+            )
+    encode_namespace(cast("Sequence[str]", namespace))
+
+
+def _check_listing(op: ListNamespacesOp) -> None:
+    if any(c.match_type not in ("prefix", "suffix") for c in op.match_conditions or ()):
+        raise MemoryValidationError(
+            "match_conditions", "unknown match type", "Match by prefix or suffix"
+        )
+    if op.max_depth is not None:
+        _check_number("max_depth", op.max_depth, at_least=1)
+
+
+def _check_number(name: str, number: Any, *, at_least: int) -> None:
+    if isinstance(number, bool) or not isinstance(number, int) or number < at_least:
+        raise MemoryValidationError(
+            name, f"not a whole number from {at_least}", f"Give {at_least} or more"
+        )
 
 
 def _namespaces(op: Any) -> list[Sequence[Any]]:

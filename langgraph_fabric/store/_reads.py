@@ -7,14 +7,16 @@ there are matches left, whatever stood before them.
 
 import json
 import sqlite3
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition, SearchItem, SearchOp
 
 from langgraph_fabric import _time
+from langgraph_fabric._ops import TextSearchOp
 from langgraph_fabric.store._filters import Predicate
 from langgraph_fabric.store._records import by_ids
 from langgraph_fabric.store._values import (
@@ -25,8 +27,9 @@ from langgraph_fabric.store._values import (
 )
 
 _COLUMNS = "id, ns, key, value, created, updated, ttl"
-_PORTION = 200
-"""Candidates fetched at once on the walk; a usual page needs one fetch."""
+_T = TypeVar("_T")
+_LEAST_FETCHED, _MOST_FETCHED = 16, 500
+"""Candidates fetched at once on the walk, from a page's worth upwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,42 +56,47 @@ def get(connection: sqlite3.Connection, op: GetOp, now: int) -> list[Found]:
 
 
 def newest(
-    connection: sqlite3.Connection, prefix: bytes, test: Predicate | None, now: int
-) -> Iterator[Found]:
-    """Yield the matching items below a prefix, last updated first."""
+    connection: sqlite3.Connection, prefix: bytes, *, unindexed: bool = False
+) -> Iterator[tuple[int, None]]:
+    """Yield the items below a prefix, last updated first; on request those without vectors only."""
+    only = " AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.item = i.id)" if unindexed else ""
     rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM items WHERE ns >= ? AND ns < ?"  # noqa: S608 - constants only
-        " AND (expires IS NULL OR expires > ?) ORDER BY updated DESC, id DESC",
-        (prefix, after_prefix(prefix), now),
+        f"SELECT id FROM items i WHERE ns >= ? AND ns < ?{only}"  # noqa: S608 - constants only
+        " ORDER BY updated DESC, id DESC",
+        (prefix, after_prefix(prefix)),
     )
-    return (found for row in rows if (found := _matching(row, None, test)))
+    return ((item, None) for (item,) in rows)
 
 
 def walked(
     connection: sqlite3.Connection,
-    ranked: Iterable[tuple[int, float]],
+    ranked: Iterable[tuple[int, float | None]],
     test: Predicate | None,
     now: int,
+    *,
+    portion: int,
 ) -> Iterator[Found]:
-    """Yield the live, matching items of a ranking, in its order."""
+    """Yield the live, matching items of a ranking, in its order, fetched in growing portions."""
     ranking = iter(ranked)
-    while portion := list(islice(ranking, _PORTION)):
+    size = max(_LEAST_FETCHED, min(portion, _MOST_FETCHED))
+    while fetched := list(islice(ranking, size)):
         rows = by_ids(
             connection,
             f"SELECT {_COLUMNS} FROM items WHERE id IN ({{ids}})"  # noqa: S608 - constants only
             " AND (expires IS NULL OR expires > ?)",
-            [item for item, _ in portion],
+            [item for item, _ in fetched],
             now,
         )
         by_item = {row[0]: row for row in rows}
-        for item, score in portion:
+        for item, score in fetched:
             if item in by_item and (found := _matching(by_item[item], score, test)):
                 yield found
+        size = min(2 * size, _MOST_FETCHED)
 
 
-def page(found: Iterator[Found], op: SearchOp | Any) -> list[Found]:
+def page(found: Iterator[Found], op: SearchOp | TextSearchOp) -> list[Found]:
     """Return the page of a search that it asks for."""
-    return list(islice(found, op.offset, op.offset + op.limit))
+    return list(_cut(found, op))
 
 
 def namespaces(
@@ -104,7 +112,12 @@ def namespaces(
     labels = (decode_namespace(ns) for (ns,) in rows)
     matching = (ns for ns in labels if all(_matches(ns, c) for c in op.match_conditions or ()))
     cut = dict.fromkeys(ns if op.max_depth is None else ns[: op.max_depth] for ns in matching)
-    return list(islice(cut, op.offset, op.offset + op.limit))
+    return list(_cut(cut, op))
+
+
+def _cut(found: Iterable[_T], op: SearchOp | TextSearchOp | ListNamespacesOp) -> Iterator[_T]:
+    start, stop = op.offset, op.offset + op.limit
+    return islice(found, min(start, sys.maxsize), min(stop, sys.maxsize))
 
 
 def _literal_prefix(conditions: Sequence[MatchCondition]) -> bytes:

@@ -6,6 +6,7 @@ the index does not know yet. SQL is built of constants only; every value is boun
 """
 
 import contextlib
+import os
 import sqlite3
 import threading
 from collections.abc import Generator, Iterable, Sequence
@@ -17,7 +18,8 @@ from langgraph_fabric.errors import StoreUnavailableError
 Durability = Literal["full", "process"]
 """`full`: an acknowledged write survives a power cut. `process`: it survives a killed process."""
 
-_FILE = "records.db"
+FILE = "records.db"
+"""The database's name in a store's folder."""
 _BUSY_SECONDS = 30.0
 _MANY = 500
 """Ids bound in one statement; SQLite takes 32,766, and short statements stay in its cache."""
@@ -26,8 +28,9 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS items (
     id INTEGER PRIMARY KEY AUTOINCREMENT, ns BLOB NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
     created INTEGER NOT NULL, updated INTEGER NOT NULL, ttl REAL, expires INTEGER,
-    texts BLOB, terms INTEGER NOT NULL DEFAULT 0, UNIQUE (ns, key));
+    texts BLOB, terms INTEGER NOT NULL DEFAULT 0, version INTEGER NOT NULL, UNIQUE (ns, key));
 CREATE INDEX IF NOT EXISTS items_by_time ON items (ns, updated DESC, id DESC);
+CREATE INDEX IF NOT EXISTS items_by_version ON items (ns, version);
 CREATE INDEX IF NOT EXISTS items_by_expiry ON items (expires) WHERE expires IS NOT NULL;
 CREATE TABLE IF NOT EXISTS vectors (
     id INTEGER PRIMARY KEY AUTOINCREMENT, item INTEGER NOT NULL, path TEXT NOT NULL,
@@ -41,8 +44,9 @@ CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (scope, terms, tokenize = 'ascii');
 """
 """`texts` is a hash of what is indexed, so that an unchanged text is neither embedded nor indexed
-again. `outbox` has ids of vectors that were added or removed since the index was last brought up to
-date. `namespaces` has one row for each namespace that holds items, with what it holds."""
+again; `version` is its namespace's when it last changed. `outbox` has ids of vectors that were
+added or removed since the index was last brought up to date. `namespaces` has one row for each
+namespace that holds items, with what it holds."""
 
 
 class Records:
@@ -54,6 +58,8 @@ class Records:
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._closed = False
+        self._process = os.getpid()
+        self._parents: list[Any] = []
 
     @property
     def is_open(self) -> bool:
@@ -74,25 +80,40 @@ class Records:
 
     def scrub(self) -> None:
         """Leave no trace of deleted text in the files: not in free pages, words or the log."""
-        with self._lock, translated():
+        with self._mine(), translated():
             connection = self._opened()
             connection.execute("INSERT INTO words (words) VALUES ('optimize')")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
+    def copy_to(self, target: sqlite3.Connection) -> None:
+        """Copy the whole database, as it is at one moment, into another connection."""
+        with self._lock, translated():
+            self._opened().backup(target)
+
     def close(self) -> None:
         """Close the connection; later use is refused."""
-        with self._lock:
+        with self._mine():
             self._closed = True
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
 
+    def _mine(self) -> threading.RLock:
+        """Return the lock; a forked process neither uses nor closes its parent's connection."""
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            self._lock = threading.RLock()
+            if self._folder is not None:
+                self._parents.append(self._connection)
+                self._connection = None
+        return self._lock
+
     @contextlib.contextmanager
     def _transaction(self, begin: str) -> Generator[sqlite3.Connection]:
-        with self._lock, translated():
+        with self._mine(), translated():
             connection = self._opened()
-            connection.execute(begin)
             try:
+                connection.execute(begin)
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
@@ -111,7 +132,7 @@ class Records:
         if self._folder is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(
-            ":memory:" if self._folder is None else self._folder / _FILE,
+            ":memory:" if self._folder is None else self._folder / FILE,
             timeout=_BUSY_SECONDS,
             isolation_level=None,
             check_same_thread=False,

@@ -2,23 +2,25 @@
 
 Small sets are scored whole. For large ones the index names more vectors than asked for; they are
 joined by those it does not know yet, scored anew from the stored vectors, and walked like any other
-ranking. A page that stays short asks for more, and in the end for all.
+ranking. A page that stays short asks for more, and in the end everything is scored.
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from langgraph_fabric._ops import TextSearchOp
 from langgraph_fabric.store import _lexical, _reads
 from langgraph_fabric.store._embedder import Vector
+from langgraph_fabric.store._filters import Predicate
 from langgraph_fabric.store._index import outbox
-from langgraph_fabric.store._matrices import Matrices, best_first
+from langgraph_fabric.store._matrices import Matrices, Space, best_first
 from langgraph_fabric.store._plan import Search
 from langgraph_fabric.store._records import by_ids
 from langgraph_fabric.store._values import after_prefix
-from langgraph_fabric.store._writes import packed
+from langgraph_fabric.store._writes import unit
 
 _FIRST_ASKED = 200
 """Vectors asked of the index at least: over-fetching makes up for what filters take away."""
@@ -71,15 +73,14 @@ class Searcher:
         Raises:
             MissingNearest: The index must be asked first.
         """
-        search, now = asked.search, asked.now
+        search = asked.search
         if isinstance(search.op, TextSearchOp):
-            ranking = _lexical.ranked(connection, search.prefix, search.op.query)
-            return _reads.page(_reads.walked(connection, ranking, search.test, now), search.op)
+            ranking = _lexical.ranked(connection, search.prefix, search.query or "")
+            return _page(connection, asked, ranking, search.test)
         if asked.vector is None:
-            found = _reads.newest(connection, search.prefix, search.test, now)
-            return _reads.page(found, search.op)
-        spaces = _namespaces(connection, search.prefix)
-        if sum(vectors for _, _, vectors in spaces) > self._switch_over:
+            return _page(connection, asked, _reads.newest(connection, search.prefix), search.test)
+        spaces = _spaces(connection, search.prefix)
+        if sum(space.vectors for space in spaces) > self._switch_over:
             found = _by_index(connection, asked, asked.vector)
             if found is not None:
                 return found
@@ -90,16 +91,32 @@ class Searcher:
         connection: sqlite3.Connection,
         asked: Asked,
         query: Vector,
-        spaces: Sequence[tuple[bytes, int, int]],
+        spaces: Sequence[Space],
     ) -> list[_reads.Found]:
+        """Return the page from all items: those with vectors by score, then the others."""
         test = asked.search.test
         entries = [
-            self._matrices.entry(connection, ns, version, values=test is not None)
-            for ns, version, vectors in spaces
-            if vectors
+            self._matrices.entry(connection, space, values=test is not None)
+            for space in spaces
+            if space.vectors
         ]
-        ranking = best_first(entries, _array(query), test)
-        return _reads.page(_reads.walked(connection, ranking, None, asked.now), asked.search.op)
+        ranking: Iterator[tuple[int, float | None]] = best_first(entries, unit(query), test)
+        if sum(len(entry.items) for entry in entries) < sum(space.items for space in spaces):
+            others = _reads.newest(connection, asked.search.prefix, unindexed=True)
+            ranking = chain(ranking, others)
+        # Values were tested by the ranking, but for the others, and twice does no harm.
+        return _page(connection, asked, ranking, test)
+
+
+def _page(
+    connection: sqlite3.Connection,
+    asked: Asked,
+    ranking: Iterable[tuple[int, float | None]],
+    test: Predicate | None,
+) -> list[_reads.Found]:
+    op = asked.search.op
+    portion = op.offset + op.limit
+    return _reads.page(_reads.walked(connection, ranking, test, asked.now, portion=portion), op)
 
 
 def _by_index(
@@ -114,19 +131,20 @@ def _by_index(
     if nearest.vectors is None:
         return None
     ranking = _rescored(connection, search.prefix, query, nearest.vectors)
-    found = _reads.page(_reads.walked(connection, ranking, search.test, asked.now), op)
-    if len(found) == op.limit or len(nearest.vectors) < nearest.asked:
+    found = _page(connection, asked, ranking, search.test)
+    if len(found) == op.limit:
         return found
-    if nearest.asked >= _MOST_ASKED:
+    if nearest.asked >= _MOST_ASKED or len(nearest.vectors) < nearest.asked:
         return None
     raise MissingNearest(asked.place, query, min(nearest.asked * _WIDER, _MOST_ASKED))
 
 
-def _namespaces(connection: sqlite3.Connection, prefix: bytes) -> list[tuple[bytes, int, int]]:
-    return connection.execute(
-        "SELECT ns, version, vectors FROM namespaces WHERE ns >= ? AND ns < ?",
+def _spaces(connection: sqlite3.Connection, prefix: bytes) -> list[Space]:
+    rows = connection.execute(
+        "SELECT ns, version, items, vectors FROM namespaces WHERE ns >= ? AND ns < ?",
         (prefix, after_prefix(prefix)),
-    ).fetchall()
+    )
+    return [Space(*row) for row in rows]
 
 
 def _rescored(
@@ -143,16 +161,12 @@ def _rescored(
         prefix,
         after_prefix(prefix),
     )
-    target = _array(query)
+    target = unit(query)
     best: dict[int, float] = {}
     for item, vector in stored:
         score = float(_unpacked(vector) @ target)
         best[item] = max(score, best.get(item, score))
     return sorted(best.items(), key=lambda pair: (-pair[1], -pair[0]))
-
-
-def _array(query: Vector) -> Any:
-    return _unpacked(packed(query))
 
 
 def _unpacked(vector: bytes) -> Any:

@@ -8,36 +8,44 @@ from langgraph.store.base import InvalidNamespaceError
 
 from langgraph_fabric.errors import MemoryValidationError
 
+MOST_NESTED = 100
+"""Levels of a value. Python reads JSON by recursion, so what a shallow caller could still write a
+deep one could no longer read."""
+
 
 def encode_value(value: Mapping[str, Any]) -> str:
     """Return `value` as JSON text.
 
-    Everything JSON has comes back as it was, whole numbers of any size included; a tuple comes back
-    as a list.
+    Everything JSON has comes back as it was, whole numbers of up to 4,300 digits included; a tuple
+    comes back as a list.
 
     Raises:
-        MemoryValidationError: It holds something JSON has not: a key that is no string, NaN or an
-            infinity, a date, a set, half of a surrogate pair.
+        MemoryValidationError: It is no mapping, is nested too deep, or holds something JSON has
+            not: a key that is no string, NaN or an infinity, a date, a set, half a surrogate pair.
     """
-    _check_keys(value)
+    if not isinstance(value, Mapping):
+        raise _not_json(f"a {type(value).__name__}")
+    _check_nested(value, 0)
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = json.dumps(dict(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         text.encode()
-    except (TypeError, ValueError, RecursionError) as exc:
+    except (TypeError, ValueError) as exc:
         raise _not_json(type(exc).__name__) from None
     return text
 
 
-def _check_keys(value: object) -> None:
-    """Refuse keys that JSON would silently turn into strings."""
+def _check_nested(value: object, depth: int) -> None:
+    """Refuse keys that JSON would silently turn into strings, and what is too deep."""
+    if depth > MOST_NESTED:
+        raise _not_json(f"nested deeper than {MOST_NESTED}")
     if isinstance(value, Mapping):
         for key, inner in cast("Mapping[object, object]", value).items():
             if not isinstance(key, str):
                 raise _not_json(f"key of type {type(key).__name__}")
-            _check_keys(inner)
+            _check_nested(inner, depth + 1)
     elif isinstance(value, list | tuple):
         for inner in cast("Sequence[object]", value):
-            _check_keys(inner)
+            _check_nested(inner, depth + 1)
 
 
 def _not_json(problem: str) -> MemoryValidationError:

@@ -10,19 +10,25 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langgraph.store.base import PutOp, get_text_at_path
 
 from langgraph_fabric._ops import PutIfOp
 from langgraph_fabric._text import search_terms
-from langgraph_fabric.errors import MemoryConflictError
+from langgraph_fabric.errors import MemoryConflictError, MemoryValidationError
 from langgraph_fabric.store._embedder import Path, Vector, tokenized
 from langgraph_fabric.store._lexical import indexed_words, scope_words
+from langgraph_fabric.store._records import fact
 from langgraph_fabric.store._values import check_key, encode_namespace, encode_value
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MINUTE = 60_000_000
 """Microseconds; a time to live is given in minutes."""
+_MOST_MINUTES = 5_256_000_000
+"""Ten thousand years: an instant stays a number that SQLite can hold."""
 
 
 class MissingVectors(Exception):  # noqa: N818 - a request, not an error
@@ -58,9 +64,17 @@ def planned(op: PutOp | PutIfOp, fields: Sequence[tuple[str, Path]]) -> Write:
         key=check_key(op.key),
         value=value,
         texts=() if value is None else _texts(json.loads(value), op, fields),
-        ttl=None if guarded else op.ttl,
+        ttl=None if guarded else _checked_ttl(op.ttl),
         expected=op.expected if guarded else None,
     )
+
+
+def _checked_ttl(ttl: Any) -> float | None:
+    if ttl is None:
+        return None
+    if isinstance(ttl, bool) or not isinstance(ttl, int | float) or not 0 <= ttl <= _MOST_MINUTES:
+        raise MemoryValidationError("ttl", "not a number of minutes", "Give 0 to 5,256,000,000")
+    return float(ttl)
 
 
 def _texts(
@@ -88,9 +102,10 @@ class Writer:
         """Vectors known so far by text; None if the store has no embedder."""
         self._now = now
         self._touched: dict[bytes, list[int]] = {}
+        self._version = 0
 
-    def apply(self, writes: Sequence[Write]) -> bool:
-        """Apply all of `writes`; tell whether stored text was removed or replaced.
+    def apply(self, writes: Sequence[Write]) -> None:
+        """Apply all of `writes`.
 
         Raises:
             MemoryConflictError: An item's version is not the expected one.
@@ -99,9 +114,9 @@ class Writer:
         for write in writes:
             self._check_version(write)
         self._require_vectors(writes)
-        removed = [self._apply(write) for write in writes]
-        self._save_counts()
-        return any(removed)
+        for write in writes:
+            self._apply(write)
+        self.finish()
 
     def _check_version(self, write: Write) -> None:
         if write.expected is None:
@@ -130,12 +145,12 @@ class Writer:
     def _kept_vectors(self, write: Write) -> dict[tuple[str, bytes], int]:
         rows = self._connection.execute(
             "SELECT v.path, v.hash, v.id FROM vectors v JOIN items i ON i.id = v.item"
-            " WHERE i.ns = ? AND i.key = ?",
-            (write.ns, write.key),
+            " WHERE i.ns = ? AND i.key = ? AND (i.expires IS NULL OR i.expires > ?)",
+            (write.ns, write.key, self._now),
         )
         return {(path, text_hash): vector for path, text_hash, vector in rows}
 
-    def _apply(self, write: Write) -> bool:
+    def _apply(self, write: Write) -> None:
         row = self._connection.execute(
             "SELECT id, updated, expires, texts, terms FROM items WHERE ns = ? AND key = ?",
             (write.ns, write.key),
@@ -144,34 +159,37 @@ class Writer:
         if row is not None and (write.value is None or is_expired):
             self.delete(row[0])
             row = None
-            if write.value is None:
-                return True
-        if write.value is None:
-            return False
-        self._put(write, row)
-        return row is not None or is_expired
+        if write.value is not None:
+            self._put(write, row)
 
     def _put(self, write: Write, row: tuple[Any, ...] | None) -> None:
         expires = None if write.ttl is None else self._now + int(write.ttl * MINUTE)
         if row is None:
             cursor = self._connection.execute(
-                "INSERT INTO items (ns, key, value, created, updated, ttl, expires)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (write.ns, write.key, write.value, self._now, self._now, write.ttl, expires),
+                "INSERT INTO items (ns, key, value, created, updated, ttl, expires, version)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(write.ns, write.key, write.value, self._now, self._now),
+                    *(write.ttl, expires, self._this_version()),
+                ),
             )
             item, texts, terms = cursor.lastrowid or 0, None, 0
             self._count(write.ns, items=1)
         else:
             item, updated, _, texts, terms = row
             self._connection.execute(
-                "UPDATE items SET value = ?, updated = ?, ttl = ?, expires = ? WHERE id = ?",
-                (write.value, max(self._now, updated), write.ttl, expires, item),
+                "UPDATE items SET value = ?, updated = ?, ttl = ?, expires = ?, version = ?"
+                " WHERE id = ?",
+                (
+                    *(write.value, max(self._now, updated), write.ttl, expires),
+                    *(self._this_version(), item),
+                ),
             )
             self._count(write.ns)
         digest = _hash(json.dumps(write.texts)) if write.texts else None
         if digest != texts:
             self._index_words(write, item, digest, terms if texts else None)
-            self._index_vectors(write, item)
+        self._index_vectors(write, item)
 
     def _index_words(self, write: Write, item: int, digest: bytes | None, old: int | None) -> None:
         terms = [term for _, text in write.texts for term in search_terms(text)]
@@ -227,7 +245,7 @@ class Writer:
         for i, change in enumerate((items, vectors, texts, terms)):
             counts[i] += change
 
-    def _save_counts(self) -> None:
+    def finish(self) -> None:
         """Move the version of every touched namespace, and drop the ones left empty."""
         for ns, counts in self._touched.items():
             self._connection.execute(
@@ -235,31 +253,35 @@ class Writer:
                 " version = excluded.version, items = items + excluded.items,"
                 " vectors = vectors + excluded.vectors, texts = texts + excluded.texts,"
                 " terms = terms + excluded.terms",
-                (ns, self._next_version(), *counts),
+                (ns, self._this_version(), *counts),
             )
             self._connection.execute("DELETE FROM namespaces WHERE ns = ? AND items <= 0", (ns,))
 
-    def _next_version(self) -> int:
-        """Return a number never given before, so that no cache mistakes one state for another."""
-        self._connection.execute(
-            "INSERT INTO facts VALUES ('version', 1)"
-            " ON CONFLICT (name) DO UPDATE SET value = value + 1"
-        )
-        row = self._connection.execute("SELECT value FROM facts WHERE name = 'version'")
-        return int(row.fetchone()[0])
+    def _this_version(self) -> int:
+        """Return this transaction's number, never given before: no cache mistakes two states."""
+        if not self._version:
+            self._connection.execute(
+                "INSERT INTO facts VALUES ('version', 1)"
+                " ON CONFLICT (name) DO UPDATE SET value = value + 1"
+            )
+            self._version = int(fact(self._connection, "version"))
+        return self._version
 
-    def finish(self) -> None:
-        """Save the counts after deletes that did not go through `apply`."""
-        self._save_counts()
+
+def unit(vector: Vector) -> "NDArray[Any]":
+    """Return a vector as float32 numbers, of length one unless it is zero."""
+    import numpy as np  # noqa: PLC0415 - loaded on first use, not at import
+
+    array = np.asarray(vector, dtype=np.float64)
+    if largest := float(np.abs(array).max(initial=0)):
+        array = array / largest  # squares of very large or small numbers would not fit
+        array = array / np.linalg.norm(array)
+    return array.astype(np.float32)
 
 
 def packed(vector: Vector) -> bytes:
-    """Return a vector as float32 bytes, of length one unless it is zero."""
-    import numpy as np  # noqa: PLC0415 - loaded on first use, not at import
-
-    array = np.asarray(vector, dtype=np.float32)
-    norm = float(np.linalg.norm(array))
-    return (array / norm if norm else array).astype(np.float32).tobytes()
+    """Return a vector as the bytes of its unit vector."""
+    return unit(vector).tobytes()
 
 
 def _hash(text: str) -> bytes:

@@ -20,7 +20,9 @@ from langgraph_fabric import _time
 from langgraph_fabric._ops import PutIfOp, StoreOp, TextSearchOp
 from langgraph_fabric.embeddings import EmbedderProfile
 from langgraph_fabric.errors import MemoryValidationError
+from langgraph_fabric.store import _care
 from langgraph_fabric.store._batches import Batches, Work
+from langgraph_fabric.store._care import Examination
 from langgraph_fabric.store._embedder import (
     EmbedRequest,
     StoreEmbedder,
@@ -38,7 +40,7 @@ SearchPath = Literal["auto", "exact", "chroma"]
 SWITCH_OVER = 25_000
 """Vectors up to which scoring all of them is faster than asking Chroma (store spike)."""
 _INDEX_FROM = 1_000
-"""Vectors not yet indexed from which closing a store is worth starting Chroma for."""
+"""Vectors not yet indexed from which it is worth starting Chroma for them."""
 
 
 class ChromaStore(BaseStore):
@@ -69,7 +71,7 @@ class ChromaStore(BaseStore):
         self._clock = clock
         self._embedder = configured(index)
         self._records = Records(folder, durability)
-        self._index = Index(self._records, folder)
+        self._index = Index(self._records, folder, eager=search == "chroma")
         self._batches = Batches(
             self._records,
             self._index,
@@ -106,9 +108,8 @@ class ChromaStore(BaseStore):
         Raises:
             MemoryValidationError: `search` is unknown.
         """
-        return cls(
-            Path(path), index=index, ttl=ttl, durability=durability, search=search, clock=clock
-        )
+        folder = Path(path).absolute()  # a later change of directory must not part the two
+        return cls(folder, index=index, ttl=ttl, durability=durability, search=search, clock=clock)
 
     @classmethod
     def in_memory(
@@ -164,14 +165,19 @@ class ChromaStore(BaseStore):
             reply = await self._embedded().aembed(step)
 
     def flush(self) -> None:
-        """Bring the index up to date, and leave no trace of deleted text in the records' files."""
-        self._index.flush()
+        """Bring the index up to date, and leave no trace of deleted text in the records' files.
+
+        A store too small for an index gets none.
+        """
+        if self._wants_index():
+            self._index.flush()
         self._records.scrub()
 
     def vacuum(self) -> None:
         """Build the index anew, so that nothing deleted is left in its files either."""
+        if self._wants_index():
+            self._index.rebuild()
         self.flush()
-        self._index.rebuild()
 
     def sweep(self) -> int:
         """Delete what has expired, and return how many items that were."""
@@ -185,14 +191,42 @@ class ChromaStore(BaseStore):
             writer.finish()
         return len(ids)
 
+    def doctor(self, *, repair: bool = False) -> Examination:
+        """Return what is wrong with the store; with `repair`, make anew what can be.
+
+        Compares the records with themselves and with the index, if this process can own it.
+        """
+        return _care.doctor(self._records, self._index, repair=repair)
+
+    def backup(self, path: str | Path) -> None:
+        """Copy the store into a new file, while it is in use; see `restore`.
+
+        Raises:
+            MemoryValidationError: The file exists.
+            StoreUnavailableError: It cannot be written.
+        """
+        _care.back_up(self._records, Path(path))
+
+    @staticmethod
+    def restore(backup: str | Path, path: str | Path) -> None:
+        """Make the store of a new folder from a backup; then open it with `from_path`.
+
+        Raises:
+            MemoryValidationError: There is no backup, or the folder holds a store already.
+            StoreUnavailableError: The backup cannot be read, or the folder not be written.
+        """
+        _care.restore(Path(backup), Path(path))
+
     def close(self) -> None:
         """Close the store; closing twice is fine."""
-        if self._records.is_open:
-            if self._index.is_open or self._index.pending() >= _INDEX_FROM:
-                self._index.flush()
-            self._records.scrub()
-        self._index.close()
-        self._records.close()
+        try:
+            if self._records.is_open:
+                self.flush()
+        finally:
+            try:
+                self._index.close()
+            finally:
+                self._records.close()
 
     def __enter__(self) -> Self:
         return self
@@ -215,6 +249,9 @@ class ChromaStore(BaseStore):
         trace: TracebackType | None,
     ) -> None:
         await asyncio.to_thread(self.close)
+
+    def _wants_index(self) -> bool:
+        return self._index.exists() or self._index.pending(_INDEX_FROM) >= _INDEX_FROM
 
     def _embedded(self) -> StoreEmbedder:
         """Return the embedder; a batch asks for vectors only where there is one."""

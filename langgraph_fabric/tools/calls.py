@@ -8,12 +8,12 @@ no argument can say it.
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import StructuredTool, ToolException
 from langgraph.prebuilt import ToolRuntime
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from langgraph_fabric._flow import Flow
 from langgraph_fabric.errors import FabricError, MemoryScopeError
@@ -24,6 +24,19 @@ from langgraph_fabric.fabric.run import Run
 from langgraph_fabric.tools.jail import FileJail
 
 Reason = Literal["not_attached", "no_scope", "no_root", "not_found"]
+
+
+class Arguments(BaseModel):
+    """What a model sends to a tool; a quoted null is none, as many models write it (B23)."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, sent: Any) -> Any:
+        if not isinstance(sent, dict):
+            return sent
+        optional = {name for name, field in cls.model_fields.items() if field.default is None}
+        given = cast("dict[str, Any]", sent).items()
+        return {name: value for name, value in given if value != "null" or name not in optional}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +62,7 @@ class ToolSpec:
 
     name: str
     description: str
-    arguments: type[BaseModel]
+    arguments: type[Arguments]
     flow: Callable[[Context, Any], Flow[Answer]]
 
 
@@ -109,7 +122,7 @@ def build(spec: ToolSpec, engine: Engine, files: Files, prefix: str) -> Structur
     tool = _Tool(spec, engine, files)
 
     def call(
-        runtime: ToolRuntime = None,  # type: ignore[assignment]  # the one optional spelling LangGraph injects
+        runtime: ToolRuntime[Any, Any] = None,  # type: ignore[assignment]  # the one optional spelling LangGraph injects
         config: RunnableConfig = None,  # type: ignore[assignment]  # the same
         **arguments: Any,
     ) -> tuple[str, dict[str, Any]]:
@@ -119,7 +132,7 @@ def build(spec: ToolSpec, engine: Engine, files: Files, prefix: str) -> Structur
         return said[0].text, said[0].value
 
     async def acall(
-        runtime: ToolRuntime = None,  # type: ignore[assignment]  # the one optional spelling LangGraph injects
+        runtime: ToolRuntime[Any, Any] = None,  # type: ignore[assignment]  # the one optional spelling LangGraph injects
         config: RunnableConfig = None,  # type: ignore[assignment]  # the same
         **arguments: Any,
     ) -> tuple[str, dict[str, Any]]:
@@ -140,8 +153,13 @@ def build(spec: ToolSpec, engine: Engine, files: Files, prefix: str) -> Structur
 
 
 def _run_of(runtime: Any, config: RunnableConfig | None) -> Run:
-    """Return the run of a call, inside a graph or outside of one."""
-    return Run.of(runtime, config if runtime is None else runtime.config)
+    """Return the run of a call, inside a graph or outside of one.
+
+    What a model wrote under the name `runtime` is no runtime, and says nothing.
+    """
+    if isinstance(runtime, ToolRuntime):
+        return Run.of(runtime, runtime.config)
+    return Run.of(None, config)
 
 
 @contextmanager

@@ -1,18 +1,21 @@
 """`memory_forget`: forget one note or one block, or hold a note."""
 
 from dataclasses import asdict
+from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import Field, StringConstraints
 
 from langgraph_fabric._flow import Flow
 from langgraph_fabric.fabric.forget import forget
-from langgraph_fabric.tools.calls import Answer, Context, ToolSpec
+from langgraph_fabric.tools.calls import Answer, Arguments, Context, ToolSpec
 
 
-class ForgetArguments(BaseModel):
+class ForgetArguments(Arguments):
     """Arguments of `memory_forget`: exactly one of `id` and `block`."""
 
-    id: str | None = Field(None, description="The note's id, as memory_recall shows it")
+    id: Annotated[str, StringConstraints(strip_whitespace=True, to_lower=True)] | None = Field(
+        None, description="The note's id, as memory_recall shows it"
+    )
     block: str | None = Field(None, description="Or the label of a block")
     hold: bool = Field(
         default=False,

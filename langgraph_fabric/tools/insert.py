@@ -6,18 +6,18 @@ note is committed, and then takes the old one's place (S256).
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from langgraph_fabric._flow import Flow, call
 from langgraph_fabric.errors import MemoryValidationError
 from langgraph_fabric.fabric.drafts import Draft
 from langgraph_fabric.fabric.remember import remember
 from langgraph_fabric.notes import check
-from langgraph_fabric.tools.calls import Answer, Context, ToolSpec, no_root
+from langgraph_fabric.tools.calls import Answer, Arguments, Context, ToolSpec, no_root
 from langgraph_fabric.tools.jail import FileJail
 
 
-class InsertArguments(BaseModel):
+class InsertArguments(Arguments):
     """Arguments of `memory_insert`: a text and exactly one place for it."""
 
     text: str = Field(description="What to keep, in plain words that make sense on their own")
@@ -80,7 +80,7 @@ def _into_file(context: Context, jail: FileJail, path: str, text: str) -> Flow[A
     except BaseException:
         yield from call(staged.discard)
         raise
-    size = yield from call(staged.commit)
+    size = yield from call(staged.commit, finishes=True)
     cut = len(staged.content) > cap
     return Answer(
         f"Appended to {staged.path}, which has {size:,} bytes now."

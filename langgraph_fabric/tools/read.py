@@ -1,12 +1,12 @@
 """`memory_read`: read one of the user's files."""
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from langgraph_fabric._flow import Flow, call
-from langgraph_fabric.tools.calls import Answer, Context, ToolSpec, no_root, refusal
+from langgraph_fabric.tools.calls import Answer, Arguments, Context, ToolSpec, no_root, refusal
 
 
-class ReadArguments(BaseModel):
+class ReadArguments(Arguments):
     """Arguments of `memory_read`."""
 
     path: str = Field(description="A file, relative, as memory_view lists it")

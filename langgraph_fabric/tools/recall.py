@@ -1,30 +1,51 @@
 """`memory_recall`: search the user's notes."""
 
+import json
+from contextlib import suppress
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BeforeValidator, Field, field_validator
 
 from langgraph_fabric._flow import Flow
 from langgraph_fabric.fabric.recall import Hit, recall
-from langgraph_fabric.tools.calls import Answer, Context, ToolSpec
+from langgraph_fabric.tools.calls import Answer, Arguments, Context, ToolSpec
 
 _SHOWN_CHARS = 400
 """What a model sees of each note; enough to judge it, and a full answer stays short (S257)."""
 
 
-class RecallArguments(BaseModel):
+def _not_a_bool(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("not a whole number")  # noqa: TRY004 - pydantic reports a ValueError
+    return value
+
+
+_Notes = Annotated[int, Field(ge=1, le=32), BeforeValidator(_not_a_bool)]
+_Tokens = Annotated[int, Field(ge=1), BeforeValidator(_not_a_bool)]
+
+
+class RecallArguments(Arguments):
     """Arguments of `memory_recall`."""
 
     query: str = Field(description="What to look for, in words")
     kinds: list[Literal["fact", "procedure", "file"]] | None = Field(
         None, description="Which kinds; facts and files if left out. Ask for 'procedure' by name"
     )
-    top_k: int | None = Field(None, description="How many notes at most, 1 to 32", ge=1, le=32)
+    top_k: _Notes | None = Field(None, description="How many notes at most, 1 to 32")
     as_of: str | None = Field(
         None, description="Ask what was true then: an ISO date or time, such as '2026-03-31'"
     )
-    budget: int | None = Field(None, description="Tokens the answer may take", ge=1)
+    budget: _Tokens | None = Field(None, description="Tokens the answer may take")
+
+    @field_validator("kinds", mode="before")
+    @classmethod
+    def _listed(cls, kinds: Any) -> Any:
+        """Take a list written as JSON text, and one kind for a list of it (B23)."""
+        if isinstance(kinds, str):
+            with suppress(ValueError):
+                kinds = json.loads(kinds)
+        return [kinds] if isinstance(kinds, str) else kinds
 
 
 def _recall(context: Context, arguments: RecallArguments) -> Flow[Answer]:

@@ -8,6 +8,7 @@ from langchain_core.tools import BaseTool
 
 from langgraph_fabric.errors import MemoryValidationError
 from langgraph_fabric.fabric.engine import Engine
+from langgraph_fabric.fabric.settings import refuse_unknown
 from langgraph_fabric.tools.calls import Files, build
 from langgraph_fabric.tools.forget import FORGET
 from langgraph_fabric.tools.insert import INSERT
@@ -33,12 +34,16 @@ class ToolOptions(TypedDict, total=False):
 
 def memory_tools(engine: Engine, root: str | Path | None, options: ToolOptions) -> list[BaseTool]:
     """Return the five tools, in the order view, read, insert, recall, forget (S248)."""
+    refuse_unknown(options, ToolOptions, "tools")
     prefix = options.get("prefix", "memory")
-    if not _PREFIX.match(prefix):
+    if not isinstance(prefix, str) or not _PREFIX.match(prefix):
         raise MemoryValidationError(
             "prefix", "not a tool name", "Give letters, digits and _, starting with a letter"
         )
+    shared = options.get("shared_root", False)
+    if not isinstance(shared, bool):
+        raise MemoryValidationError("shared_root", "not a bool", "Give True or False")
     size = options.get("max_file_bytes", DEFAULT_FILE_BYTES)
-    jail = None if root is None else FileJail(root, size)
-    files = Files(jail, shared=options.get("shared_root", False))
+    jail = FileJail("." if root is None else root, size)  # checks the size without a root too
+    files = Files(None if root is None else jail, shared=shared)
     return [build(spec, engine, files, prefix) for spec in (VIEW, READ, INSERT, RECALL, FORGET)]

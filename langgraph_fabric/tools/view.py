@@ -1,12 +1,12 @@
 """`memory_view`: list a folder of the user's files."""
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from langgraph_fabric._flow import Flow, call
-from langgraph_fabric.tools.calls import Answer, Context, ToolSpec, no_root, refusal
+from langgraph_fabric.tools.calls import Answer, Arguments, Context, ToolSpec, no_root, refusal
 
 
-class ViewArguments(BaseModel):
+class ViewArguments(Arguments):
     """Arguments of `memory_view`."""
 
     path: str = Field(".", description="A folder, relative; '.' for all files of this user")

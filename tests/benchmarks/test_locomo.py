@@ -7,8 +7,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-pytest.importorskip("langgraph_fabric.store", reason="the benchmark writes into a ChromaStore")
-
 
 @pytest.fixture(scope="module")
 def locomo():

@@ -1,13 +1,14 @@
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NotRequired
 
 import pytest
-from langchain.agents import create_agent
+from langchain.agents import AgentState, create_agent
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from langgraph_fabric import (
+    FabricState,
     MemoryFabric,
     MemoryScopeError,
     MemoryValidationError,
@@ -209,3 +210,29 @@ async def test_a_fabric_without_a_store_uses_the_one_the_agent_carries(
 
     assert isinstance(done["messages"][-1], AIMessage)
     assert store.search(("fabric", "acme", "ann"), limit=1)
+
+
+async def test_the_agent_has_schemas_and_its_input_has_no_channel_of_the_fabric(
+    fabric: MemoryFabric, store: InMemoryStore
+) -> None:
+    agent = agent_of(ScriptedChatModel(script=[]), FabricMiddleware(fabric), store=store)
+
+    assert set(agent.get_input_jsonschema()["properties"]) == {"messages"}
+    assert "fabric_context" not in agent.get_output_jsonschema()["properties"]
+
+
+async def test_it_stands_beside_a_state_that_has_the_channel_already(
+    fabric: MemoryFabric, store: InMemoryStore, ask: Ask
+) -> None:
+    class Mine(AgentState[Any], FabricState):
+        mood: NotRequired[str]
+
+    note = fabric.at(user_id="ann").remember(kind="fact", content="Ann has a dog")
+    model = ScriptedChatModel(script=["Yes."])
+    agent = agent_of(model, FabricMiddleware(fabric), store=store, state_schema=Mine)
+
+    done = await ask(agent, "Have I a dog?", mood="curious")
+
+    assert done["mood"] == "curious"
+    assert done["fabric_context"]["notes"] == [note.id]
+    assert note.id in model.calls[0].messages[0].text

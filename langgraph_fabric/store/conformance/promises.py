@@ -371,7 +371,7 @@ async def _starving(store: Any) -> None:
 
 @promise("ttl", "An expired item is invisible at once", "ttl")
 async def _expired(store: Any) -> None:
-    await store.aput(N, "k", {"v": 1}, index=False, ttl=-1.0)
+    await store.aput(N, "k", {"v": 1}, index=False, ttl=1e-9)
     expect(await store.aget(N, "k"), None, "get")
     expect(await store.asearch(N), [], "search")
 
