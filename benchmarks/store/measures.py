@@ -9,7 +9,6 @@ import asyncio
 import ctypes
 import gc
 import os
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable
@@ -237,14 +236,13 @@ async def _heartbeat(stop: float) -> list[float]:
 
 
 def memory(server: int | None) -> float | None:
-    """Return the megabytes that this process, and a server's family, hold; None where unknown."""
+    """Return the megabytes of this process, a server and all they started; None if unknown."""
     gc.collect()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-    total = _held(os.getpid())
-    if total is None or server is None:
-        return total
-    return total + sum(_held(process) or 0 for process in [server, *_children(server)])
+    family = [os.getpid(), *([] if server is None else [server])]
+    held = [_held(process) for root in family for process in (root, *_descendants(root))]
+    return None if held[0] is None else sum(part or 0 for part in held)
 
 
 def _held(process: int) -> float | None:
@@ -256,15 +254,10 @@ def _held(process: int) -> float | None:
     return None
 
 
-def _children(parent: int) -> list[int]:
-    found: list[int] = []
+def _descendants(parent: int) -> list[int]:
+    children: list[int] = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             if int(stat.read_text().rpartition(")")[2].split()[1]) == parent:
-                found.append(int(stat.parent.name))
-    return found
-
-
-def forget(folder: Path) -> None:
-    """Remove a store's folder."""
-    shutil.rmtree(folder, ignore_errors=True)
+                children.append(int(stat.parent.name))
+    return [process for child in children for process in (child, *_descendants(child))]

@@ -79,10 +79,12 @@ They are made before the clock starts, so no embedder is timed. Times are median
 of a percentile each. The filter is the fabric's: live and valid now. \
 A first search is the first after opening, with the system's file cache warm. \
 A loop stall is how late a 1 ms heartbeat came while twenty async writers wrote and the index was \
-brought up to date every 0.2 s. Memory is what opening and searching added to the process, and the \
-server's if there is one. Recall is the share of the ten truly nearest that were returned. Where \
-the load average is above the number of cores, other programs took part of the machine: such times \
-are longer than they need be, and only their ratios mean much.
+brought up to date every 0.2 s. \
+Memory is what opening and searching added to the process and to those it started, and a server's \
+if there is one. Recall is the share of the ten truly nearest that were returned.
+
+Where the load average is above the number of cores, other programs took part of the machine: such \
+times are longer than they need be, and only their ratios mean much.
 """
 
 
