@@ -1,8 +1,9 @@
-"""The command line: `python -m benchmarks.store [--sizes N,...] [--json FILE] [--docs]`.
+"""The command line: `python -m benchmarks.store [--sizes N,...] [--json FILE]`, then `--docs`.
 
 Every store is written and measured in child processes of its own, one after the other. Without
 `--full` the slower stores stay at 10,000 items; with it all sizes are for all, and there is one
-more. A store whose library is not installed is skipped, and the reason is printed.
+more. A store whose library is not installed is skipped, and the reason is printed. A long run may
+be done in parts, one JSON file each: `--docs` makes one page of all in docs/benchmarks.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from benchmarks.store.machine import load_average, machine, versions
-from benchmarks.store.page import page
+from benchmarks.store.page import merged, page
 from benchmarks.store.peers import PEERS
 from benchmarks.store.plan import Job, jobs
 from benchmarks.store.report import Run
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the arguments ask for."""
     options = _parser().parse_args(arguments)
     if options.docs:
-        return _write_page(options.json or DOCS / "benchmarks.json")
+        return _write_page()
     sizes = [int(size) for size in options.sizes.split(",")]
     chosen = options.peers.split(",") if options.peers else [peer.name for peer in PEERS]
     planned = jobs(
@@ -71,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", type=Path, help="file to write the results to")
     parser.add_argument("--plots", type=Path, help="folder to draw into")
     parser.add_argument(
-        "--docs", action="store_true", help="measure nothing; write docs/ from the JSON"
+        "--docs", action="store_true", help="measure nothing; write docs/ from its JSON"
     )
     return parser
 
@@ -113,9 +114,10 @@ def _runs(results: dict[str, Any]) -> list[Run]:
     return [Run(**run) for run in results["runs"]]
 
 
-def _write_page(file: Path) -> int:
-    results = json.loads(file.read_text())
-    plots = _draw(DOCS / "benchmarks", _runs(results))
+def _write_page() -> int:
+    folder = DOCS / "benchmarks"
+    results = merged([json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))])
+    plots = _draw(folder, _runs(results))
     names = [str(plot.relative_to(DOCS)) for plot in plots]
     (DOCS / "benchmarks.md").write_text(page(results, _runs(results), names))
     return 0

@@ -71,7 +71,7 @@ _TITLES = {
 }
 _INTRODUCTION = """# Benchmarks
 
-`python -m benchmarks.store --json docs/benchmarks.json` measures the stores, and \
+`python -m benchmarks.store --json docs/benchmarks/NAME.json` measures the stores, and \
 `python -m benchmarks.store --docs` writes this page from what it found: no figure here was typed.
 
 Every store runs in processes of its own, one after the other, on the same 384 numbers an item. \
@@ -86,6 +86,25 @@ if there is one. Recall is the share of the ten truly nearest that were returned
 Where the load average is above the number of cores, other programs took part of the machine: such \
 times are longer than they need be, and only their ratios mean much.
 """
+
+
+def merged(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the results of several runs as one.
+
+    Raises:
+        ValueError: They are of different machines or versions, or measured the same twice.
+    """
+    first, *others = parts
+    for other in others:
+        if any(other[name] != first[name] for name in ("machine", "versions")):
+            raise ValueError("the results are of different machines or versions")
+    runs = sorted((run for part in parts for run in part["runs"]), key=lambda run: run["size"])
+    names = [(run["peer"], run["size"], run["layout"]) for run in runs]
+    if len(set(names)) < len(names):
+        raise ValueError("the results measured the same twice")
+    skipped = {peer: why for part in parts for peer, why in part["skipped"].items()}
+    date = max(part["date"] for part in parts)
+    return {**first, "date": date, "runs": runs, "skipped": skipped}
 
 
 def page(results: Mapping[str, Any], runs: Sequence[Run], plots: Sequence[str]) -> str:

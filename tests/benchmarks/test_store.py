@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.store import report
 from benchmarks.store.data import BLOCK, QUERIES, Data, Lookup, exact, passes
-from benchmarks.store.page import page
+from benchmarks.store.page import merged, page
 from benchmarks.store.peers import PEERS
 from benchmarks.store.plan import Job, jobs
 from benchmarks.store.report import Run
@@ -199,3 +199,25 @@ def test_the_page_states_the_figures_it_was_given():
 def test_the_page_has_no_column_that_nothing_was_measured_for():
     text = page(RESULTS, [run("ChromaStore", put_ms=0.5)], [])
     assert not re.search(r"\brecall@10 \|", text)
+
+
+def result(size, **changes):
+    found = {"peer": "ChromaStore", "size": size, "layout": "one", "measures": {"put_ms": 1.0}}
+    return {**RESULTS, "runs": [found], **changes}
+
+
+def test_parts_of_a_long_run_make_one_page():
+    whole = merged([result(100_000, date="2026-01-03"), result(1_000, skipped={})])
+    assert [found["size"] for found in whole["runs"]] == [1_000, 100_000]
+    assert whole["date"] == "2026-01-03"
+    assert whole["skipped"] == RESULTS["skipped"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [result(1_000), result(10, machine={}), result(10, versions={})],
+    ids=["the same twice", "another machine", "other versions"],
+)
+def test_parts_that_do_not_fit_together_are_refused(other):
+    with pytest.raises(ValueError, match="the results"):
+        merged([result(1_000), other])
