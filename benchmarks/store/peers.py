@@ -180,7 +180,8 @@ class Postgres(_LangGraphStore):
 
         self._stack = contextlib.ExitStack()
         self.folder.mkdir(exist_ok=True)
-        self._server = pgserver.get_server(str(self.folder), cleanup_mode="stop")
+        serve = pgserver.get_server  # pyright: ignore[reportPrivateImportUsage] -- its documented door
+        self._server = serve(str(self.folder), cleanup_mode="stop")
         self._stack.callback(self._server.cleanup)
         self.store = self._stack.enter_context(
             PostgresStore.from_conn_string(self._server.get_uri(), index=self._index)
