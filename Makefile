@@ -28,7 +28,7 @@ demo: $(READY) ## Run the tour, offline
 	$(BIN)/python examples/quickstart.py
 
 test: $(READY) ## Run the whole suite, and the code blocks of README and docs
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto
 
 lint: $(READY) ## Check style, format and import contracts
 	$(BIN)/ruff check
