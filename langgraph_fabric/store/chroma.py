@@ -8,30 +8,26 @@ what it wants embedded; the doors for each colour of function differ in how they
 import asyncio
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self
 
 from langchain_core.embeddings import Embeddings
-from langgraph.store.base import BaseStore, IndexConfig, TTLConfig
+from langgraph.store.base import BaseStore, IndexConfig, TTLConfig, ensure_embeddings
+from langgraph.store.base.embed import AEmbeddingsFunc, EmbeddingsFunc
 
 from langgraph_fabric import _time
 from langgraph_fabric._ops import PutIfOp, StoreOp, TextSearchOp
 from langgraph_fabric.embeddings import EmbedderProfile
 from langgraph_fabric.errors import MemoryValidationError
 from langgraph_fabric.store import _care
-from langgraph_fabric.store._batches import Batches, Work
+from langgraph_fabric.store._batches import Batches
 from langgraph_fabric.store._care import Examination
-from langgraph_fabric.store._embedder import (
-    EmbedRequest,
-    StoreEmbedder,
-    Vector,
-    configured,
-    paths_of,
-)
+from langgraph_fabric.store._doors import arun, run
+from langgraph_fabric.store._embedder import EmbedRequest, StoreEmbedder, configured, paths_of
 from langgraph_fabric.store._index import Index
 from langgraph_fabric.store._records import Durability, Records
+from langgraph_fabric.store._reindex import Progress, Reindexing, reindexing
 from langgraph_fabric.store._search import Searcher
 from langgraph_fabric.store._writes import Writer
 
@@ -55,7 +51,7 @@ class ChromaStore(BaseStore):
     fabric_ops: ClassVar[frozenset[type]] = frozenset({PutIfOp, TextSearchOp})
     """The operations beyond LangGraph's that `batch` understands."""
 
-    __slots__ = ("_batches", "_clock", "_embedder", "_index", "_records", "ttl_config")
+    __slots__ = ("_batches", "_clock", "_index", "_records", "ttl_config")
 
     def __init__(
         self,
@@ -69,14 +65,13 @@ class ChromaStore(BaseStore):
     ) -> None:
         self.ttl_config = ttl
         self._clock = clock
-        self._embedder = configured(index)
         self._records = Records(folder, durability)
         self._index = Index(self._records, folder, eager=search == "chroma")
         self._batches = Batches(
             self._records,
             self._index,
             Searcher(_switch_over(search)),
-            self._embedder,
+            configured(index),
             paths_of(index),
             now=self._now,
         )
@@ -126,12 +121,14 @@ class ChromaStore(BaseStore):
     @property
     def embeddings(self) -> Embeddings | None:
         """The embedder in use, or None."""
-        return None if self._embedder is None else self._embedder.embeddings
+        embedder = self._batches.embedder
+        return None if embedder is None else embedder.embeddings
 
     @property
     def profile(self) -> EmbedderProfile | None:
         """What is known of the embedder, or None."""
-        return None if self._embedder is None else self._embedder.profile
+        embedder = self._batches.embedder
+        return None if embedder is None else embedder.profile
 
     def batch(self, ops: Iterable[StoreOp]) -> list[Any]:
         """Run operations as one transaction and return their results in order.
@@ -146,23 +143,11 @@ class ChromaStore(BaseStore):
             EmbedderMismatchError: The embedder does not fit what is stored; nothing was written.
             StoreUnavailableError: The store's folder cannot be used.
         """
-        work = self._batches.work(ops)
-        reply: list[Vector] | None = None
-        while True:
-            step = _step(work, reply)
-            if isinstance(step, _Done):
-                return step.results
-            reply = self._embedded().embed(step)
+        return run(self._batches.work(ops), EmbedRequest.answered)
 
     async def abatch(self, ops: Iterable[StoreOp]) -> list[Any]:
         """Like `batch`, with the embedder's async methods, and blocking a thread, not the loop."""
-        work = self._batches.work(ops)
-        reply: list[Vector] | None = None
-        while True:
-            step = await asyncio.to_thread(_step, work, reply)
-            if isinstance(step, _Done):
-                return step.results
-            reply = await self._embedded().aembed(step)
+        return await arun(self._batches.work(ops), EmbedRequest.aanswered)
 
     def flush(self) -> None:
         """Bring the index up to date, and leave no trace of deleted text in the records' files.
@@ -206,6 +191,49 @@ class ChromaStore(BaseStore):
             StoreUnavailableError: It cannot be written.
         """
         _care.back_up(self._records, Path(path))
+
+    def reindex(
+        self,
+        *,
+        embeddings: Embeddings | EmbeddingsFunc | AEmbeddingsFunc | str,
+        dims: int | None = None,
+        progress: Progress | None = None,
+    ) -> int:
+        """Move the store to another embedder, or to vectors of another length, while it is in use.
+
+        It serves reads and writes with the old vectors until all new ones are made, and changes in
+        one transaction. Killed in between, the next call goes on where this one was. Other
+        processes on the folder must then be opened with the new embedder.
+
+        Args:
+            embeddings: The new embedder, in any form that LangGraph's `embed` takes.
+            dims: The length of its vectors, to be checked.
+            progress: Called with how many vectors are made, and how many there are to make.
+
+        Returns:
+            How many vectors the store has.
+
+        Raises:
+            EmbedderMismatchError: The new embedder returns something else than vectors.
+            MemoryConflictError: Another move of the store was begun meanwhile.
+        """
+        return run(self._reindexing(embeddings, dims, progress), EmbedRequest.answered)
+
+    async def areindex(
+        self,
+        *,
+        embeddings: Embeddings | EmbeddingsFunc | AEmbeddingsFunc | str,
+        dims: int | None = None,
+        progress: Progress | None = None,
+    ) -> int:
+        """Like `reindex`, with the embedder's async methods; `progress` is called in a thread."""
+        return await arun(self._reindexing(embeddings, dims, progress), EmbedRequest.aanswered)
+
+    def _reindexing(
+        self, embeddings: Any, dims: int | None, progress: Progress | None
+    ) -> Reindexing:
+        embedder = StoreEmbedder(ensure_embeddings(embeddings), dims)
+        return reindexing(self._records, self._index, self._batches, embedder, progress)
 
     @staticmethod
     def restore(backup: str | Path, path: str | Path) -> None:
@@ -253,25 +281,8 @@ class ChromaStore(BaseStore):
     def _wants_index(self) -> bool:
         return self._index.exists() or self._index.pending(_INDEX_FROM) >= _INDEX_FROM
 
-    def _embedded(self) -> StoreEmbedder:
-        """Return the embedder; a batch asks for vectors only where there is one."""
-        return cast("StoreEmbedder", self._embedder)
-
     def _now(self) -> int:
         return _time.to_micros(self._clock())
-
-
-@dataclass(frozen=True, slots=True)
-class _Done:
-    results: list[Any]
-
-
-def _step(work: Work, reply: list[Vector] | None) -> EmbedRequest | _Done:
-    """Go on with a batch; an end is returned, since no thread can hand on a `StopIteration`."""
-    try:
-        return next(work) if reply is None else work.send(reply)
-    except StopIteration as done:
-        return _Done(cast("list[Any]", done.value))
 
 
 def _switch_over(search: SearchPath) -> float:
