@@ -13,33 +13,29 @@ from types import TracebackType
 from typing import Any, ClassVar, Literal, Self
 
 from langchain_core.embeddings import Embeddings
-from langgraph.store.base import BaseStore, IndexConfig, TTLConfig, ensure_embeddings
-from langgraph.store.base.embed import AEmbeddingsFunc, EmbeddingsFunc
+from langgraph.store.base import BaseStore, IndexConfig, SearchItem, SearchOp, TTLConfig
 
 from langgraph_fabric import _time
 from langgraph_fabric._ops import PutIfOp, StoreOp, TextSearchOp
 from langgraph_fabric.embeddings import EmbedderProfile
 from langgraph_fabric.errors import MemoryValidationError
-from langgraph_fabric.store import _care
 from langgraph_fabric.store._batches import Batches
-from langgraph_fabric.store._care import Examination
 from langgraph_fabric.store._doors import arun, run
-from langgraph_fabric.store._embedder import EmbedRequest, StoreEmbedder, configured, paths_of
+from langgraph_fabric.store._embedder import EmbedRequest, configured, paths_of
 from langgraph_fabric.store._index import Index
+from langgraph_fabric.store._modes import Asked, Mode, searching
 from langgraph_fabric.store._records import Durability, Records
-from langgraph_fabric.store._reindex import Progress, Reindexing, reindexing
 from langgraph_fabric.store._search import Searcher
-from langgraph_fabric.store._writes import Writer
+from langgraph_fabric.store._sweeper import Sweeper
+from langgraph_fabric.store._upkeep import Upkeep
 
 SearchPath = Literal["auto", "exact", "chroma"]
 
 SWITCH_OVER = 25_000
 """Vectors up to which scoring all of them is faster than asking Chroma (store spike)."""
-_INDEX_FROM = 1_000
-"""Vectors not yet indexed from which it is worth starting Chroma for them."""
 
 
-class ChromaStore(BaseStore):
+class ChromaStore(Upkeep, BaseStore):
     """A durable LangGraph store in one folder.
 
     Make it with `from_path` or `in_memory`; both are context managers, sync and async. Nothing is
@@ -51,7 +47,7 @@ class ChromaStore(BaseStore):
     fabric_ops: ClassVar[frozenset[type]] = frozenset({PutIfOp, TextSearchOp})
     """The operations beyond LangGraph's that `batch` understands."""
 
-    __slots__ = ("_batches", "_clock", "_index", "_records", "ttl_config")
+    __slots__ = ("_batches", "_clock", "_index", "_records", "_sweeper", "ttl_config")
 
     def __init__(
         self,
@@ -75,6 +71,7 @@ class ChromaStore(BaseStore):
             paths_of(index),
             now=self._now,
         )
+        self._sweeper = Sweeper(self.sweep)
 
     @classmethod
     def from_path(
@@ -149,104 +146,65 @@ class ChromaStore(BaseStore):
         """Like `batch`, with the embedder's async methods, and blocking a thread, not the loop."""
         return await arun(self._batches.work(ops), EmbedRequest.aanswered)
 
-    def flush(self) -> None:
-        """Bring the index up to date, and leave no trace of deleted text in the records' files.
-
-        A store too small for an index gets none.
-        """
-        if self._wants_index():
-            self._index.flush()
-        self._records.scrub()
-
-    def vacuum(self) -> None:
-        """Build the index anew, so that nothing deleted is left in its files either."""
-        if self._wants_index():
-            self._index.rebuild()
-        self.flush()
-
-    def sweep(self) -> int:
-        """Delete what has expired, and return how many items that were."""
-        now = self._now()
-        with self._records.writing() as connection:
-            expired = connection.execute("SELECT id FROM items WHERE expires <= ?", (now,))
-            ids = [item for (item,) in expired.fetchall()]
-            writer = Writer(connection, None, now)
-            for item in ids:
-                writer.delete(item)
-            writer.finish()
-        return len(ids)
-
-    def doctor(self, *, repair: bool = False) -> Examination:
-        """Return what is wrong with the store; with `repair`, make anew what can be.
-
-        Compares the records with themselves and with the index, if this process can own it.
-        """
-        return _care.doctor(self._records, self._index, repair=repair)
-
-    def backup(self, path: str | Path) -> None:
-        """Copy the store into a new file, while it is in use; see `restore`.
-
-        Raises:
-            MemoryValidationError: The file exists.
-            StoreUnavailableError: It cannot be written.
-        """
-        _care.back_up(self._records, Path(path))
-
-    def reindex(
+    def search(
         self,
+        namespace_prefix: tuple[str, ...],
+        /,
         *,
-        embeddings: Embeddings | EmbeddingsFunc | AEmbeddingsFunc | str,
-        dims: int | None = None,
-        progress: Progress | None = None,
-    ) -> int:
-        """Move the store to another embedder, or to vectors of another length, while it is in use.
-
-        It serves reads and writes with the old vectors until all new ones are made, and changes in
-        one transaction. Killed in between, the next call goes on where this one was. Other
-        processes on the folder must then be opened with the new embedder.
+        query: str | None = None,
+        filter: dict[str, Any] | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        refresh_ttl: bool | None = None,
+        mode: Mode = "vector",
+    ) -> list[SearchItem]:
+        """Search as any LangGraph store; with `mode`, by words or by both.
 
         Args:
-            embeddings: The new embedder, in any form that LangGraph's `embed` takes.
-            dims: The length of its vectors, to be checked.
-            progress: Called with how many vectors are made, and how many there are to make.
-
-        Returns:
-            How many vectors the store has.
+            namespace_prefix: Below which namespace.
+            query: What to rank by; without it the newest come first, in every mode.
+            filter: Conditions on the value.
+            limit: Items on the page.
+            offset: Items before it.
+            refresh_ttl: Whether what is found lives on; None for the store's configuration.
+            mode: `lexical` ranks by BM25, and returns what shares a word with the query. `hybrid`
+                blends both by the embedder's profile, and returns what either ranks; its scores are
+                comparable within one answer only.
 
         Raises:
-            EmbedderMismatchError: The new embedder returns something else than vectors.
-            MemoryConflictError: Another move of the store was begun meanwhile.
+            MemoryValidationError: The mode, filter or a number is not allowed.
         """
-        return run(self._reindexing(embeddings, dims, progress), EmbedRequest.answered)
+        refresh = self._refreshes() if refresh_ttl is None else refresh_ttl
+        op = SearchOp(namespace_prefix, filter, limit, offset, query, refresh)
+        return run(searching(self._asked(mode, op)), self.batch)
 
-    async def areindex(
+    async def asearch(
         self,
+        namespace_prefix: tuple[str, ...],
+        /,
         *,
-        embeddings: Embeddings | EmbeddingsFunc | AEmbeddingsFunc | str,
-        dims: int | None = None,
-        progress: Progress | None = None,
-    ) -> int:
-        """Like `reindex`, with the embedder's async methods; `progress` is called in a thread."""
-        return await arun(self._reindexing(embeddings, dims, progress), EmbedRequest.aanswered)
+        query: str | None = None,
+        filter: dict[str, Any] | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        refresh_ttl: bool | None = None,
+        mode: Mode = "vector",
+    ) -> list[SearchItem]:
+        """Like `search`, without blocking."""
+        refresh = self._refreshes() if refresh_ttl is None else refresh_ttl
+        op = SearchOp(namespace_prefix, filter, limit, offset, query, refresh)
+        return await arun(searching(self._asked(mode, op)), self.abatch)
 
-    def _reindexing(
-        self, embeddings: Any, dims: int | None, progress: Progress | None
-    ) -> Reindexing:
-        embedder = StoreEmbedder(ensure_embeddings(embeddings), dims)
-        return reindexing(self._records, self._index, self._batches, embedder, progress)
+    def _refreshes(self) -> bool:
+        return (self.ttl_config or {}).get("refresh_on_read", True)
 
-    @staticmethod
-    def restore(backup: str | Path, path: str | Path) -> None:
-        """Make the store of a new folder from a backup; then open it with `from_path`.
-
-        Raises:
-            MemoryValidationError: There is no backup, or the folder holds a store already.
-            StoreUnavailableError: The backup cannot be read, or the folder not be written.
-        """
-        _care.restore(Path(backup), Path(path))
+    def _asked(self, mode: Mode, op: SearchOp) -> Asked:
+        profile = self.profile
+        return Asked(mode, op, 0.0 if profile is None else profile.vector_weight)
 
     def close(self) -> None:
         """Close the store; closing twice is fine."""
+        self.stop_ttl_sweeper()
         try:
             if self._records.is_open:
                 self.flush()
@@ -277,9 +235,6 @@ class ChromaStore(BaseStore):
         trace: TracebackType | None,
     ) -> None:
         await asyncio.to_thread(self.close)
-
-    def _wants_index(self) -> bool:
-        return self._index.exists() or self._index.pending(_INDEX_FROM) >= _INDEX_FROM
 
     def _now(self) -> int:
         return _time.to_micros(self._clock())
