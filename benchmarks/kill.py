@@ -190,9 +190,9 @@ class Judge:
         for values in begun[done:]:
             self._look_at_cut_off(store, values)
         for key, value in self.values.items():
-            if (found := store.get(NS, key)) is None or found.value != value:
-                if value is not None or found is not None:
-                    self.faults.append(f"{key} is not as acknowledged")
+            found = store.get(NS, key)
+            if (found.value if found else None) != value:
+                self.faults.append(f"{key} is not as acknowledged")
         alive = {key: value for key, value in self.values.items() if value is not None}
         old = dice.sample(sorted(alive), min(_LOOKED_FOR, len(alive)))
         for key in {*old, *(key for key in list(written)[-_LOOKED_FOR:] if key in alive)}:
