@@ -34,9 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     with _existing(options.path) as store:
         found = store.doctor(repair=options.repair)
-    for name, value in asdict(found).items():
-        sys.stdout.write(f"{name}: {value}\n")
-    sys.stdout.write(f"healthy: {found.healthy}\n")
+        for name, value in asdict(found).items():
+            sys.stdout.write(f"{name}: {value}\n")
+        sys.stdout.write(f"healthy: {found.healthy}\n")
     return 0 if found.healthy or (found.repaired and not found.damage) else 1
 
 
