@@ -1,11 +1,13 @@
-"""The command line: `python -m langgraph_fabric doctor PATH`."""
+"""The command line: `doctor PATH` examines a store, `reindex PATH` moves it to another embedder."""
 
 import argparse
 import sys
 from dataclasses import asdict
+from pathlib import Path
 
-from langgraph_fabric.errors import FabricError
+from langgraph_fabric.errors import FabricError, MemoryValidationError
 from langgraph_fabric.store import ChromaStore
+from langgraph_fabric.store._records import FILE
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -15,17 +17,50 @@ def main(arguments: list[str] | None = None) -> int:
     doctor = commands.add_parser("doctor", help="examine the store in a folder")
     doctor.add_argument("path", help="the store's folder")
     doctor.add_argument("--repair", action="store_true", help="make anew what can be")
+    doctor.set_defaults(run=_doctor)
+    reindex = commands.add_parser("reindex", help="move the store in a folder to another embedder")
+    reindex.add_argument("path", help="the store's folder")
+    reindex.add_argument("--embeddings", required=True, help="the embedder, as provider:model")
+    reindex.add_argument("--dims", type=int, help="the length of its vectors, to be checked")
+    reindex.set_defaults(run=_reindex)
     options = parser.parse_args(arguments)
     try:
-        with ChromaStore.from_path(options.path, index=False) as store:
-            found = store.doctor(repair=options.repair)
-    except FabricError as exc:
+        return options.run(options)
+    except (FabricError, ImportError, ValueError) as exc:
         sys.stderr.write(f"{exc}\n")
         return 2
-    for name, value in asdict(found).items():
-        sys.stdout.write(f"{name}: {value}\n")
-    sys.stdout.write(f"healthy: {found.healthy}\n")
-    return 0 if found.healthy or found.repaired else 1
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    with _existing(options.path) as store:
+        found = store.doctor(repair=options.repair)
+        for name, value in asdict(found).items():
+            sys.stdout.write(f"{name}: {value}\n")
+        sys.stdout.write(f"healthy: {found.healthy}\n")
+    return 0 if found.healthy or (found.repaired and not found.damage) else 1
+
+
+def _reindex(options: argparse.Namespace) -> int:
+    with _existing(options.path) as store:
+        count = store.reindex(
+            embeddings=options.embeddings, dims=options.dims, progress=_show_progress
+        )
+    sys.stdout.write(f"vectors: {count}\n")
+    return 0
+
+
+def _existing(path: str) -> ChromaStore:
+    """Open the store of a folder, and make none where there is none."""
+    if not (Path(path) / FILE).is_file():
+        raise MemoryValidationError("path", "no store", "Give the folder of a store")
+    return ChromaStore.from_path(path, index=False)
+
+
+def _show_progress(done: int, total: int) -> None:
+    filled = 30 * done // max(total, 1)
+    end = "\n" if done >= total else ""
+    sys.stderr.write(f"\r[{'#' * filled:<30}] {done} of {total}{end}")
+    sys.stderr.flush()
 
 
 if __name__ == "__main__":

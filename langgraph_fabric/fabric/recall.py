@@ -13,6 +13,7 @@ from typing import Any, TypedDict, cast
 from langgraph.store.base import SearchItem, SearchOp
 
 from langgraph_fabric import _time
+from langgraph_fabric._blend import blended
 from langgraph_fabric._flow import Flow, batch
 from langgraph_fabric._ops import StoreOp, TextSearchOp
 from langgraph_fabric.fabric.memory import Memory, rows_by_id
@@ -184,28 +185,12 @@ def eligible(row: Row, moment: datetime) -> bool:
 
 
 def _blend(candidates: Mapping[str, _Candidate], vector_weight: float) -> list[_Candidate]:
-    """Score and order the candidates; ties by sequence, then id (S62).
-
-    Cosines are scaled between the least and the greatest of the window, BM25 between none and the
-    greatest. With one leg alone, that leg's scale is the score.
-    """
+    """Score and order the candidates; ties by sequence, then id (S62)."""
     found = list(candidates.values())
-    cosines = [c.similarity for c in found if c.similarity is not None]
-    words = [c.bm25 for c in found if c.bm25 is not None]
-    weight = vector_weight if cosines and words else float(bool(cosines))
-    for candidate in found:
-        if candidate.bm25 is not None:
-            candidate.lexical = candidate.bm25 / max(words)
-        cosine = _between(candidate.similarity, cosines)
-        candidate.score = weight * cosine + (1 - weight) * (candidate.lexical or 0.0)
+    blends = blended([c.similarity for c in found], [c.bm25 for c in found], vector_weight)
+    for candidate, blend in zip(found, blends, strict=True):
+        candidate.score, candidate.lexical = blend.score, blend.lexical
     return sorted(found, key=lambda c: (-c.score, c.row.note.sequence, c.row.note.id))
-
-
-def _between(value: float | None, window: Sequence[float]) -> float:
-    if value is None:
-        return 0.0
-    low, high = min(window), max(window)
-    return (value - low) / (high - low) if high > low else 1.0
 
 
 def _linked(

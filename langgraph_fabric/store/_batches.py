@@ -15,7 +15,7 @@ from langgraph.store.base import GetOp, ListNamespacesOp
 from langgraph_fabric._ops import StoreOp
 from langgraph_fabric.errors import EmbedderMismatchError
 from langgraph_fabric.store import _reads
-from langgraph_fabric.store._embedder import EmbedRequest, Path, StoreEmbedder, Vector
+from langgraph_fabric.store._embedder import EmbedRequest, Path, StoreEmbedder, Vector, fingerprint
 from langgraph_fabric.store._index import Index
 from langgraph_fabric.store._plan import Plan, plan
 from langgraph_fabric.store._records import Records, fact, set_fact
@@ -29,9 +29,15 @@ Work = Generator[EmbedRequest, list[Vector], list[Any]]
 class _Given:
     """What a transaction has been given so far."""
 
+    embedder: StoreEmbedder | None
+    """Who made the vectors."""
     queries: dict[str, Vector]
     vectors: dict[str, Vector]
     nearest: dict[int, Nearest]
+
+
+class _MovedError(Exception):
+    """The store was moved to another embedder since the vectors were made."""
 
 
 class Batches:
@@ -50,23 +56,30 @@ class Batches:
         self._records = records
         self._index = index
         self._searcher = searcher
-        self._embedder = embedder
+        self.embedder = embedder
+        """Replaced, inside the transaction that replaces the vectors, when the store is moved."""
         self._fields = fields
         self._now = now
 
     def work(self, ops: Iterable[StoreOp]) -> Work:
         """Run a batch; see the module."""
-        planned = plan(ops, self._fields, semantic=self._embedder is not None)
-        given = _Given({}, {}, {})
+        planned = plan(ops, self._fields, semantic=self.embedder is not None)
+        while True:
+            try:
+                return (yield from self._tried(planned, _Given(self.embedder, {}, {}, {})))
+            except _MovedError:
+                continue
+
+    def _tried(self, planned: Plan, given: _Given) -> Work:
         if queries := planned.queries:
-            request = EmbedRequest(tuple(queries), "query")
+            request = EmbedRequest(_there(given.embedder), tuple(queries), "query")
             given.queries.update(zip(queries, (yield request), strict=True))
         while True:
             try:
                 return self._transact(planned, given)
             except MissingVectors as wanted:
-                found = yield EmbedRequest(wanted.texts, "document")
-                given.vectors.update(zip(wanted.texts, found, strict=True))
+                request = EmbedRequest(_there(given.embedder), wanted.texts, "document")
+                given.vectors.update(zip(wanted.texts, (yield request), strict=True))
             except MissingNearest as wanted:
                 ids = self._index.nearest(unit(wanted.query).tolist(), wanted.count)
                 given.nearest[wanted.place] = Nearest(wanted.count, ids)
@@ -76,6 +89,8 @@ class Batches:
         read: list[_reads.Found] = []
         transaction = self._records.writing if planned.writes else self._records.reading
         with transaction() as connection:
+            if given.embedder is not self.embedder:
+                raise _MovedError
             self._check_fingerprint(connection, given)
             results: list[Any] = []
             for place, op in enumerate(planned.ops):
@@ -95,7 +110,7 @@ class Batches:
                 else:
                     results.append(None)
             if planned.writes:
-                vectors = None if self._embedder is None else given.vectors
+                vectors = None if given.embedder is None else given.vectors
                 Writer(connection, vectors, now).apply(planned.writes)
         self._refresh(read, now)
         return results
@@ -117,9 +132,9 @@ class Batches:
     def _check_fingerprint(self, connection: sqlite3.Connection, given: _Given) -> None:
         """Refuse vectors of another size or embedder than the stored ones (S49)."""
         vector = next(iter([*given.queries.values(), *given.vectors.values()]), None)
-        if vector is None or self._embedder is None:
+        if vector is None or given.embedder is None:
             return
-        name = self._embedder.profile.id
+        name, ours = given.embedder.profile.id, fingerprint(given.embedder, vector)
         stored = cast("str | None", fact(connection, "fingerprint"))
         if stored is not None and _holds_vectors(connection):
             known, _, dims = stored.rpartition("@")
@@ -127,10 +142,16 @@ class Batches:
                 raise EmbedderMismatchError(
                     "embeddings",
                     f"{name or 'unnamed'}@{len(vector)} does not fit the stored {stored}",
-                    "Open the store with the embedder it was written with, or write it anew",
+                    "Open the store with the embedder it was written with, or move it to another"
+                    " one by store.reindex(embeddings=...)",
                 )
         elif given.vectors:
-            set_fact(connection, "fingerprint", f"{name}@{len(vector)}")
+            set_fact(connection, "fingerprint", ours)
+
+
+def _there(embedder: StoreEmbedder | None) -> StoreEmbedder:
+    """Return the embedder; vectors are asked for only where there is one."""
+    return cast("StoreEmbedder", embedder)
 
 
 def _holds_vectors(connection: sqlite3.Connection) -> bool:

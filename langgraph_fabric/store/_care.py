@@ -135,16 +135,21 @@ def restore(backup: Path, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         partial = folder / f"{FILE}.part"
         partial.unlink(missing_ok=True)
-        with (
-            contextlib.closing(
-                sqlite3.connect(f"{backup.absolute().as_uri()}?mode=ro", uri=True)
-            ) as source,
-            contextlib.closing(sqlite3.connect(partial)) as copy,
-        ):
-            source.backup(copy)
-            copy.execute("DELETE FROM facts WHERE name = 'index'")
-            copy.commit()
-        partial.replace(folder / FILE)
+        try:
+            _copy_checked(backup, partial)
+            partial.replace(folder / FILE)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def _copy_checked(backup: Path, target: Path) -> None:
+    source = sqlite3.connect(f"{backup.absolute().as_uri()}?mode=ro", uri=True)
+    with contextlib.closing(source), contextlib.closing(sqlite3.connect(target)) as copy:
+        source.backup(copy)
+        if copy.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+            raise MemoryValidationError("backup", "damaged", "Give an undamaged one")
+        copy.execute("DELETE FROM facts WHERE name = 'index'")
+        copy.commit()
 
 
 def _refuse_existing(path: Path, fix: str) -> None:

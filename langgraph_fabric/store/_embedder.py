@@ -13,20 +13,13 @@ from langgraph_fabric.embeddings import EmbedderProfile, StaticEmbeddings, profi
 from langgraph_fabric.errors import EmbedderMismatchError, MemoryValidationError
 
 Vector = Sequence[float]
+Role = Literal["document", "query"]
 Path = str | list[str]
 WHOLE: list[tuple[str, Path]] = [("$", "$")]
 """Index the whole value: the default, as in LangGraph's own stores."""
 
 _CACHED_QUERIES = 256
 """Query vectors kept: a write that lost a race and a repeated question ask for the same again."""
-
-
-@dataclass(frozen=True, slots=True)
-class EmbedRequest:
-    """Texts a store operation needs the vectors of."""
-
-    texts: tuple[str, ...]
-    role: Literal["document", "query"]
 
 
 class StoreEmbedder:
@@ -39,19 +32,19 @@ class StoreEmbedder:
         self._queries: OrderedDict[str, Vector] = OrderedDict()
         self._lock = Lock()
 
-    def embed(self, request: EmbedRequest) -> list[Vector]:
-        """Return the vectors of a request, blocking."""
-        if request.role == "query":
-            known = [(text, self._known(text)) for text in request.texts]
+    def embed(self, texts: Sequence[str], role: Role) -> list[Vector]:
+        """Return the vectors of texts, blocking."""
+        if role == "query":
+            known = [(text, self._known(text)) for text in texts]
             return [self._asked(text) if v is None else v for text, v in known]
-        return self._checked(self.embeddings.embed_documents(list(request.texts)), request)
+        return self._checked(self.embeddings.embed_documents(list(texts)), len(texts))
 
-    async def aembed(self, request: EmbedRequest) -> list[Vector]:
-        """Return the vectors of a request by the embedder's own async methods."""
-        if request.role == "query":
-            known = [(text, self._known(text)) for text in request.texts]
+    async def aembed(self, texts: Sequence[str], role: Role) -> list[Vector]:
+        """Return the vectors of texts by the embedder's own async methods."""
+        if role == "query":
+            known = [(text, self._known(text)) for text in texts]
             return [await self._aasked(text) if v is None else v for text, v in known]
-        return self._checked(await self.embeddings.aembed_documents(list(request.texts)), request)
+        return self._checked(await self.embeddings.aembed_documents(list(texts)), len(texts))
 
     def _asked(self, text: str) -> Vector:
         return self._kept(text, self.embeddings.embed_query(text))
@@ -66,18 +59,18 @@ class StoreEmbedder:
             return self._queries.get(text)
 
     def _kept(self, text: str, vector: Any) -> Vector:
-        (checked,) = self._checked([vector], EmbedRequest((text,), "query"))
+        (checked,) = self._checked([vector], 1)
         with self._lock:
             self._queries[text] = checked
             if len(self._queries) > _CACHED_QUERIES:
                 self._queries.popitem(last=False)
         return checked
 
-    def _checked(self, vectors: Any, request: EmbedRequest) -> list[Vector]:
+    def _checked(self, vectors: Any, count: int) -> list[Vector]:
         """Return the vectors if there is one of finite numbers, of one size, for each text."""
         found = [self._numbers(vector) for vector in self._listed(vectors)]
-        if len(found) != len(request.texts):
-            raise self._mismatch(f"returned {len(found)} vectors for {len(request.texts)} texts")
+        if len(found) != count:
+            raise self._mismatch(f"returned {len(found)} vectors for {count} texts")
         wanted = self._dims or len(found[0])
         for vector in found:
             if len(vector) != wanted:
@@ -108,6 +101,28 @@ class StoreEmbedder:
             f"{self.profile.id or 'the embedder'} {problem}",
             "Nothing was written; check the embedder and the index's dims",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedRequest:
+    """Texts a store operation needs the vectors of, and who is to make them."""
+
+    embedder: StoreEmbedder
+    texts: tuple[str, ...]
+    role: Role
+
+    def answered(self) -> list[Vector]:
+        """Return the vectors, blocking."""
+        return self.embedder.embed(self.texts, self.role)
+
+    async def aanswered(self) -> list[Vector]:
+        """Return the vectors by the embedder's own async methods."""
+        return await self.embedder.aembed(self.texts, self.role)
+
+
+def fingerprint(embedder: StoreEmbedder, vector: Vector) -> str:
+    """Return the name of the space a vector of this embedder lies in."""
+    return f"{embedder.profile.id}@{len(vector)}"
 
 
 def configured(index: IndexConfig | Literal[False] | None) -> StoreEmbedder | None:

@@ -83,7 +83,7 @@ class Index:
     def nearest(self, query: Sequence[float], count: int) -> list[int] | None:
         """Return the ids of about the `count` nearest vectors; None if the index cannot be used."""
         with self._used(wait=self._eager) as is_mine:
-            if not is_mine or not self._is_ready():
+            if not is_mine or not self._is_ready() or not self._fits(query):
                 return None
             try:
                 return self._client.nearest(query, count) if self._client is not None else None
@@ -109,6 +109,16 @@ class Index:
             except ClientFailedError:
                 self._discard()
                 return False
+
+    @contextlib.contextmanager
+    def retired(self) -> Generator[None]:
+        """Keep the index still while its vectors are replaced; then what it holds is of no use."""
+        with self._used():
+            try:
+                yield
+            finally:
+                if not self._is_current():
+                    self._close_client()
 
     def close(self) -> None:
         """Close Chroma, seal its files and let another process own them."""
@@ -146,9 +156,22 @@ class Index:
             return self.flush()
         return self.pending(_MOST_PENDING + 1) <= _MOST_PENDING and self._open(build=False)
 
+    def _fits(self, query: Sequence[float]) -> bool:
+        """Tell whether a query is as long as the vectors: they may just have been replaced."""
+        with self._records.reading() as connection:
+            row = connection.execute("SELECT LENGTH(vector) FROM vectors LIMIT 1").fetchone()
+        return row is None or row[0] == 4 * len(query)
+
+    def _is_current(self) -> bool:
+        """Tell whether the open index is the one the records name, of their present vectors."""
+        with self._records.reading() as connection:
+            return self._client is not None and fact(connection, "index") == self._client.name
+
     def _open(self, *, build: bool) -> bool:
         if self._client is not None:
-            return True
+            if self._is_current():
+                return True
+            self._close_client()
         if not self._may_use():
             return False
         if self._failures == 0 and self._reopened():
@@ -178,12 +201,28 @@ class Index:
         self._close_client()
         name = f"index-{os.urandom(4).hex()}"
         client = self._created(name)
-        last = 0
+        try:
+            is_current = self._build(client)
+        except BaseException:
+            client.close()
+            raise
+        if not is_current:
+            client.close()
+            return self._rebuild()
+        self._client, self._sealed = client, False
+        self._remove_others(name)
+        return True
+
+    def _build(self, client: Client) -> bool:
+        """Fill a new index; False if another process replaced the vectors meanwhile."""
+        last, moves = 0, self._moves()
         while rows := self._vectors_after(last):
             client.add(rows)
             last = rows[-1][0]
         with self._records.writing() as connection:
-            set_fact(connection, "index", name)
+            if fact(connection, "moves") != moves:
+                return False
+            set_fact(connection, "index", client.name)
             set_fact(connection, "seal", None)
             set_fact(connection, "dead", 0)
             # What was deleted meanwhile stays in the outbox: it may have been added before.
@@ -191,9 +230,12 @@ class Index:
                 "DELETE FROM outbox WHERE vector <= ? AND vector IN (SELECT id FROM vectors)",
                 (last,),
             )
-        self._client, self._sealed = client, False
-        self._remove_others(name)
         return True
+
+    def _moves(self) -> int | None:
+        """Return how often all vectors were replaced."""
+        with self._records.reading() as connection:
+            return fact(connection, "moves")
 
     def _created(self, name: str) -> Client:
         if self._folder is None:

@@ -65,7 +65,7 @@ def plan(ops: Iterable[StoreOp], fields: Sequence[tuple[str, Path]], *, semantic
     made = Plan(list(ops))
     last: dict[tuple[tuple[str, ...], str], _Write] = {}
     for place, op in enumerate(made.ops):
-        _check(op)
+        check(op)
         if isinstance(op, SearchOp | TextSearchOp):
             made.searches[place] = _search(op, semantic=semantic)
         elif isinstance(op, PutOp | PutIfOp):
@@ -98,7 +98,8 @@ def _unicode(query: str) -> str:
     return query.encode(errors="replace").decode()
 
 
-def _check(op: Any) -> None:
+def check(op: Any) -> None:
+    """Refuse an operation whose namespace or numbers are malformed."""
     if isinstance(op, PutOp | PutIfOp):
         _check_target(op.namespace)
     for namespace in _namespaces(op):

@@ -137,7 +137,7 @@ class Writer:
         for write in writes:
             if write.texts:
                 kept = self._kept_vectors(write)
-                fresh = (t for path, t in write.texts if (path, _hash(t)) not in kept)
+                fresh = (t for path, t in write.texts if (path, text_hash(t)) not in kept)
                 missing.update((text, None) for text in fresh if text not in self._vectors)
         if missing:
             raise MissingVectors(list(missing))
@@ -148,7 +148,7 @@ class Writer:
             " WHERE i.ns = ? AND i.key = ? AND (i.expires IS NULL OR i.expires > ?)",
             (write.ns, write.key, self._now),
         )
-        return {(path, text_hash): vector for path, text_hash, vector in rows}
+        return {(path, digest): vector for path, digest, vector in rows}
 
     def _apply(self, write: Write) -> None:
         row = self._connection.execute(
@@ -186,7 +186,7 @@ class Writer:
                 ),
             )
             self._count(write.ns)
-        digest = _hash(json.dumps(write.texts)) if write.texts else None
+        digest = text_hash(json.dumps(write.texts)) if write.texts else None
         if digest != texts:
             self._index_words(write, item, digest, terms if texts else None)
         self._index_vectors(write, item)
@@ -208,15 +208,15 @@ class Writer:
 
     def _index_vectors(self, write: Write, item: int) -> None:
         kept = self._kept_vectors(write)
-        wanted = {(path, _hash(text)): text for path, text in write.texts}
+        wanted = {(path, text_hash(text)): text for path, text in write.texts}
         if self._vectors is None:
             wanted = {}
         self._drop_vectors(write.ns, [kept[key] for key in kept if key not in wanted])
-        for (path, text_hash), text in wanted.items():
-            if (path, text_hash) not in kept and self._vectors is not None:
+        for (path, digest), text in wanted.items():
+            if (path, digest) not in kept and self._vectors is not None:
                 cursor = self._connection.execute(
                     "INSERT INTO vectors (item, path, hash, vector) VALUES (?, ?, ?, ?)",
-                    (item, path, text_hash, packed(self._vectors[text])),
+                    (item, path, digest, packed(self._vectors[text])),
                 )
                 self._connection.execute("INSERT INTO outbox VALUES (?)", (cursor.lastrowid,))
                 self._count(write.ns, vectors=1)
@@ -284,5 +284,6 @@ def packed(vector: Vector) -> bytes:
     return unit(vector).tobytes()
 
 
-def _hash(text: str) -> bytes:
+def text_hash(text: str) -> bytes:
+    """Return the hash by which an unchanged text is known."""
     return hashlib.sha256(text.encode()).digest()[:16]

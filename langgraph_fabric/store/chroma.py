@@ -8,42 +8,34 @@ what it wants embedded; the doors for each colour of function differ in how they
 import asyncio
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self
 
 from langchain_core.embeddings import Embeddings
-from langgraph.store.base import BaseStore, IndexConfig, TTLConfig
+from langgraph.store.base import BaseStore, IndexConfig, SearchItem, SearchOp, TTLConfig
 
 from langgraph_fabric import _time
 from langgraph_fabric._ops import PutIfOp, StoreOp, TextSearchOp
 from langgraph_fabric.embeddings import EmbedderProfile
 from langgraph_fabric.errors import MemoryValidationError
-from langgraph_fabric.store import _care
-from langgraph_fabric.store._batches import Batches, Work
-from langgraph_fabric.store._care import Examination
-from langgraph_fabric.store._embedder import (
-    EmbedRequest,
-    StoreEmbedder,
-    Vector,
-    configured,
-    paths_of,
-)
+from langgraph_fabric.store._batches import Batches
+from langgraph_fabric.store._doors import arun, run
+from langgraph_fabric.store._embedder import EmbedRequest, configured, paths_of
 from langgraph_fabric.store._index import Index
+from langgraph_fabric.store._modes import Asked, Mode, searching
 from langgraph_fabric.store._records import Durability, Records
 from langgraph_fabric.store._search import Searcher
-from langgraph_fabric.store._writes import Writer
+from langgraph_fabric.store._sweeper import Sweeper
+from langgraph_fabric.store._upkeep import Upkeep
 
 SearchPath = Literal["auto", "exact", "chroma"]
 
 SWITCH_OVER = 25_000
 """Vectors up to which scoring all of them is faster than asking Chroma (store spike)."""
-_INDEX_FROM = 1_000
-"""Vectors not yet indexed from which it is worth starting Chroma for them."""
 
 
-class ChromaStore(BaseStore):
+class ChromaStore(Upkeep, BaseStore):
     """A durable LangGraph store in one folder.
 
     Make it with `from_path` or `in_memory`; both are context managers, sync and async. Nothing is
@@ -55,7 +47,7 @@ class ChromaStore(BaseStore):
     fabric_ops: ClassVar[frozenset[type]] = frozenset({PutIfOp, TextSearchOp})
     """The operations beyond LangGraph's that `batch` understands."""
 
-    __slots__ = ("_batches", "_clock", "_embedder", "_index", "_records", "ttl_config")
+    __slots__ = ("_batches", "_clock", "_index", "_records", "_sweeper", "ttl_config")
 
     def __init__(
         self,
@@ -69,17 +61,17 @@ class ChromaStore(BaseStore):
     ) -> None:
         self.ttl_config = ttl
         self._clock = clock
-        self._embedder = configured(index)
         self._records = Records(folder, durability)
         self._index = Index(self._records, folder, eager=search == "chroma")
         self._batches = Batches(
             self._records,
             self._index,
             Searcher(_switch_over(search)),
-            self._embedder,
+            configured(index),
             paths_of(index),
             now=self._now,
         )
+        self._sweeper = Sweeper(self.sweep)
 
     @classmethod
     def from_path(
@@ -126,12 +118,14 @@ class ChromaStore(BaseStore):
     @property
     def embeddings(self) -> Embeddings | None:
         """The embedder in use, or None."""
-        return None if self._embedder is None else self._embedder.embeddings
+        embedder = self._batches.embedder
+        return None if embedder is None else embedder.embeddings
 
     @property
     def profile(self) -> EmbedderProfile | None:
         """What is known of the embedder, or None."""
-        return None if self._embedder is None else self._embedder.profile
+        embedder = self._batches.embedder
+        return None if embedder is None else embedder.profile
 
     def batch(self, ops: Iterable[StoreOp]) -> list[Any]:
         """Run operations as one transaction and return their results in order.
@@ -146,86 +140,71 @@ class ChromaStore(BaseStore):
             EmbedderMismatchError: The embedder does not fit what is stored; nothing was written.
             StoreUnavailableError: The store's folder cannot be used.
         """
-        work = self._batches.work(ops)
-        reply: list[Vector] | None = None
-        while True:
-            step = _step(work, reply)
-            if isinstance(step, _Done):
-                return step.results
-            reply = self._embedded().embed(step)
+        return run(self._batches.work(ops), EmbedRequest.answered)
 
     async def abatch(self, ops: Iterable[StoreOp]) -> list[Any]:
         """Like `batch`, with the embedder's async methods, and blocking a thread, not the loop."""
-        work = self._batches.work(ops)
-        reply: list[Vector] | None = None
-        while True:
-            step = await asyncio.to_thread(_step, work, reply)
-            if isinstance(step, _Done):
-                return step.results
-            reply = await self._embedded().aembed(step)
+        return await arun(self._batches.work(ops), EmbedRequest.aanswered)
 
-    def flush(self) -> bool:
-        """Bring the index up to date, and leave no trace of deleted text in the store's files.
+    def search(
+        self,
+        namespace_prefix: tuple[str, ...],
+        /,
+        *,
+        query: str | None = None,
+        filter: dict[str, Any] | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        refresh_ttl: bool | None = None,
+        mode: Mode = "vector",
+    ) -> list[SearchItem]:
+        """Search as any LangGraph store; with `mode`, by words or by both.
 
-        A store too small for an index gets none. Deleted vectors may stay in the index's files,
-        see `vacuum`.
-
-        Returns:
-            Whether no trace is left; False while another process still reads an old state.
-        """
-        if self._wants_index():
-            self._index.flush()
-        return self._records.scrub()
-
-    def vacuum(self) -> bool:
-        """Like `flush`, with the index built anew, so that no deleted vector is left either.
-
-        Returns:
-            Whether no trace is left; False while another process owns the index, or reads.
-        """
-        is_anew = not self._wants_index() or self._index.rebuild()
-        return self.flush() and is_anew
-
-    def sweep(self) -> int:
-        """Delete what has expired, and return how many items that were."""
-        now = self._now()
-        with self._records.writing() as connection:
-            expired = connection.execute("SELECT id FROM items WHERE expires <= ?", (now,))
-            ids = [item for (item,) in expired.fetchall()]
-            writer = Writer(connection, None, now)
-            for item in ids:
-                writer.delete(item)
-            writer.finish()
-        return len(ids)
-
-    def doctor(self, *, repair: bool = False) -> Examination:
-        """Return what is wrong with the store; with `repair`, make anew what can be.
-
-        Compares the records with themselves and with the index, if this process can own it.
-        """
-        return _care.doctor(self._records, self._index, repair=repair)
-
-    def backup(self, path: str | Path) -> None:
-        """Copy the store into a new file, while it is in use; see `restore`.
+        Args:
+            namespace_prefix: Below which namespace.
+            query: What to rank by; without it the newest come first, in every mode.
+            filter: Conditions on the value.
+            limit: Items on the page.
+            offset: Items before it.
+            refresh_ttl: Whether what is found lives on; None for the store's configuration.
+            mode: `lexical` ranks by BM25, and returns what shares a word with the query. `hybrid`
+                blends both by the embedder's profile, and returns what either ranks; its scores are
+                comparable within one answer only.
 
         Raises:
-            MemoryValidationError: The file exists.
-            StoreUnavailableError: It cannot be written.
+            MemoryValidationError: The mode, filter or a number is not allowed.
         """
-        _care.back_up(self._records, Path(path))
+        refresh = self._refreshes() if refresh_ttl is None else refresh_ttl
+        op = SearchOp(namespace_prefix, filter, limit, offset, query, refresh)
+        return run(searching(self._asked(mode, op)), self.batch)
 
-    @staticmethod
-    def restore(backup: str | Path, path: str | Path) -> None:
-        """Make the store of a new folder from a backup; then open it with `from_path`.
+    async def asearch(
+        self,
+        namespace_prefix: tuple[str, ...],
+        /,
+        *,
+        query: str | None = None,
+        filter: dict[str, Any] | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        refresh_ttl: bool | None = None,
+        mode: Mode = "vector",
+    ) -> list[SearchItem]:
+        """Like `search`, without blocking."""
+        refresh = self._refreshes() if refresh_ttl is None else refresh_ttl
+        op = SearchOp(namespace_prefix, filter, limit, offset, query, refresh)
+        return await arun(searching(self._asked(mode, op)), self.abatch)
 
-        Raises:
-            MemoryValidationError: There is no backup, or the folder holds a store already.
-            StoreUnavailableError: The backup cannot be read, or the folder not be written.
-        """
-        _care.restore(Path(backup), Path(path))
+    def _refreshes(self) -> bool:
+        return (self.ttl_config or {}).get("refresh_on_read", True)
+
+    def _asked(self, mode: Mode, op: SearchOp) -> Asked:
+        profile = self.profile
+        return Asked(mode, op, 0.0 if profile is None else profile.vector_weight)
 
     def close(self) -> None:
         """Close the store; closing twice is fine."""
+        self.stop_ttl_sweeper()
         try:
             if self._records.is_open:
                 self.flush()
@@ -257,28 +236,8 @@ class ChromaStore(BaseStore):
     ) -> None:
         await asyncio.to_thread(self.close)
 
-    def _wants_index(self) -> bool:
-        return self._index.exists() or self._index.pending(_INDEX_FROM) >= _INDEX_FROM
-
-    def _embedded(self) -> StoreEmbedder:
-        """Return the embedder; a batch asks for vectors only where there is one."""
-        return cast("StoreEmbedder", self._embedder)
-
     def _now(self) -> int:
         return _time.to_micros(self._clock())
-
-
-@dataclass(frozen=True, slots=True)
-class _Done:
-    results: list[Any]
-
-
-def _step(work: Work, reply: list[Vector] | None) -> EmbedRequest | _Done:
-    """Go on with a batch; an end is returned, since no thread can hand on a `StopIteration`."""
-    try:
-        return next(work) if reply is None else work.send(reply)
-    except StopIteration as done:
-        return _Done(cast("list[Any]", done.value))
 
 
 def _switch_over(search: SearchPath) -> float:

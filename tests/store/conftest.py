@@ -42,9 +42,9 @@ def opened(folder, clock) -> Iterator[Callable[..., ChromaStore]]:
         store.close()
 
 
-@pytest.fixture(params=["from_path", "in_memory"])
-def make(request, opened, clock) -> Iterator[Callable[..., ChromaStore]]:
-    """Make a store of either kind."""
+@pytest.fixture
+def make_in_memory(clock) -> Iterator[Callable[..., ChromaStore]]:
+    """Make a store in memory, whose Chroma needs no process."""
     stores: list[ChromaStore] = []
 
     def in_memory(**options: Any) -> ChromaStore:
@@ -52,9 +52,15 @@ def make(request, opened, clock) -> Iterator[Callable[..., ChromaStore]]:
         stores.append(ChromaStore.in_memory(**options))
         return stores[-1]
 
-    yield opened if request.param == "from_path" else in_memory
+    yield in_memory
     for store in stores:
         store.close()
+
+
+@pytest.fixture(params=["from_path", "in_memory"])
+def make(request, opened, make_in_memory) -> Callable[..., ChromaStore]:
+    """Make a store of either kind."""
+    return opened if request.param == "from_path" else make_in_memory
 
 
 @pytest.fixture
