@@ -1,14 +1,18 @@
 """Chroma itself: one collection of ids and vectors, with one error for all that can go wrong.
 
 `Client` is what the index works with. `LocalClient` has Chroma in this process; for a folder, the
-index uses one in a process of its own (`_chroma_process`).
+index uses one in a process of its own (`_chroma_process`), which runs this file: so it imports
+nothing of this package, and the child loads Chroma and no more.
 """
 
 import contextlib
 import os
-from collections.abc import Generator, Sequence
+import signal
+import sys
+from collections.abc import Callable, Generator, Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 _CONFIGURATION = {
     "hnsw": {"space": "cosine", "max_neighbors": 32, "ef_construction": 200, "ef_search": 400}
@@ -147,3 +151,31 @@ def _connected(folder: Path | None) -> Any:
     if folder is None:
         return chromadb.EphemeralClient(settings)
     return chromadb.PersistentClient(os.path.realpath(folder), settings)
+
+
+def serve(connection: Connection) -> None:
+    """Answer what the parent asks, one question after the other."""
+    client: LocalClient | None = None
+    while True:
+        try:
+            verb, arguments = cast("tuple[str, tuple[Any, ...]]", connection.recv())
+        except (EOFError, OSError):
+            break
+        try:
+            if verb == "open":
+                folder, name, create = arguments
+                make = LocalClient.created if create else LocalClient.opened
+                client, answer = make(Path(folder), name), None
+            else:
+                method: Callable[..., Any] = getattr(client, verb)
+                answer = method(*arguments)
+            connection.send((False, answer))
+        except Exception as exc:  # noqa: BLE001 - the parent decides what a failure means
+            connection.send((True, str(exc)))
+    if client is not None:
+        client.close()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; it will close us
+    serve(Connection(int(sys.argv[1])))

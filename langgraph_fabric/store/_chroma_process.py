@@ -15,9 +15,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Self, cast
 
+from langgraph_fabric.store import _chroma_client
 from langgraph_fabric.store._chroma_client import ClientFailedError
 
-_SERVER = "langgraph_fabric.store._chroma_server"
 _ENDS_WITHIN = 10.0
 """Seconds a child has to end by itself, which includes writing what Chroma still holds back."""
 
@@ -31,7 +31,7 @@ class ProcessClient:
         ours, theirs = socket.socketpair()
         with theirs:
             self._child = subprocess.Popen(  # noqa: S603 - our own module, in our own interpreter
-                [sys.executable, "-m", _SERVER, str(theirs.fileno())],
+                [sys.executable, "-P", _chroma_client.__file__, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
