@@ -68,6 +68,21 @@ def newest(
     return ((item, None) for (item,) in rows)
 
 
+def newest_live(
+    connection: sqlite3.Connection, prefix: bytes, now: int, *, skip: int
+) -> Iterator[tuple[int, None]]:
+    """Yield the live items below a prefix after the first `skip`, which are never read.
+
+    So a deep page costs little more than the first.
+    """
+    rows = connection.execute(
+        "SELECT id FROM items WHERE ns >= ? AND ns < ? AND (expires IS NULL OR expires > ?)"
+        " ORDER BY updated DESC, id DESC LIMIT -1 OFFSET ?",
+        (prefix, after_prefix(prefix), now, min(skip, sys.maxsize)),
+    )
+    return ((item, None) for (item,) in rows)
+
+
 def walked(
     connection: sqlite3.Connection,
     ranked: Iterable[tuple[int, float | None]],

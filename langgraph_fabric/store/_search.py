@@ -78,7 +78,7 @@ class Searcher:
             ranking = _lexical.ranked(connection, search.prefix, search.query or "")
             return _page(connection, asked, ranking, search.test)
         if asked.vector is None:
-            return _page(connection, asked, _reads.newest(connection, search.prefix), search.test)
+            return _newest(connection, asked)
         spaces = _spaces(connection, search.prefix)
         if sum(space.vectors for space in spaces) > self._switch_over:
             found = _by_index(connection, asked, asked.vector)
@@ -106,6 +106,15 @@ class Searcher:
             ranking = chain(ranking, others)
         # Values were tested by the ranking, but for the others, and twice does no harm.
         return _page(connection, asked, ranking, test)
+
+
+def _newest(connection: sqlite3.Connection, asked: Asked) -> list[_reads.Found]:
+    search, op = asked.search, asked.search.op
+    if search.test is not None:
+        return _page(connection, asked, _reads.newest(connection, search.prefix), search.test)
+    rest = _reads.newest_live(connection, search.prefix, asked.now, skip=op.offset)
+    found = _reads.walked(connection, rest, None, asked.now, portion=op.limit)
+    return _reads.page(found, op._replace(offset=0))
 
 
 def _page(

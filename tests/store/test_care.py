@@ -127,7 +127,7 @@ def test_a_healthy_store_is_left_alone(make):
     assert store.doctor(repair=True) == store.doctor()
 
 
-def test_a_backup_is_the_store_of_its_moment(opened, folder, tmp_path):
+def test_a_backup_is_the_store_of_its_moment(opened, tmp_path):
     store = _filled(opened(search="chroma"))
     store.search(NS, query="word")
     store.backup(tmp_path / "sub" / "copy")

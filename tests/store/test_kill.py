@@ -103,11 +103,18 @@ def _lengthen(path):
         file.write(b"\0" * 1_000)
 
 
-@pytest.mark.parametrize(
-    "damage", [_garble, _truncate, _lengthen, os.unlink], ids=lambda f: f.__name__
-)
-@pytest.mark.parametrize("files", ["chroma.sqlite3", "*/*"], ids=["its database", "its vectors"])
-def test_damaged_files_of_chroma_change_no_answer(opened, folder, damage, files):
+DAMAGES = [
+    pytest.param("chroma.sqlite3", _garble, id="database garbled"),
+    pytest.param("chroma.sqlite3", os.unlink, id="database gone"),
+    pytest.param("*/*", _garble, id="vectors garbled"),
+    pytest.param("*/*", _truncate, id="vectors cut"),
+    pytest.param("*/*", _lengthen, id="vectors too long"),
+    pytest.param("*/*", os.unlink, id="vectors gone"),
+]
+
+
+@pytest.mark.parametrize(("files", "damage"), DAMAGES)
+def test_damaged_files_of_chroma_change_no_answer(opened, folder, files, damage):
     with _filled(opened(search="chroma"), 1_100) as store:
         before = _answers(store)
     (index,) = folder.glob("index-*")
