@@ -21,6 +21,8 @@ Durability = Literal["full", "process"]
 FILE = "records.db"
 """The database's name in a store's folder."""
 _BUSY_SECONDS = 30.0
+_SCRUB_MILLISECONDS = 1_000
+"""Reads end within milliseconds; who reads longer may be at it for hours."""
 _MANY = 500
 """Ids bound in one statement; SQLite takes 32,766, and short statements stay in its cache."""
 
@@ -78,12 +80,20 @@ class Records:
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
 
-    def scrub(self) -> None:
-        """Leave no trace of deleted text in the files: not in free pages, words or the log."""
+    def scrub(self) -> bool:
+        """Leave no trace of deleted text in the files: not in free pages, words or the log.
+
+        Returns False if someone reads on in an old state, which the log must keep until then.
+        """
         with self._mine(), translated():
             connection = self._opened()
             connection.execute("INSERT INTO words (words) VALUES ('optimize')")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            connection.execute(f"PRAGMA busy_timeout = {_SCRUB_MILLISECONDS}")
+            try:
+                row = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                connection.execute(f"PRAGMA busy_timeout = {int(_BUSY_SECONDS * 1000)}")
+            return row[0] == 0
 
     def copy_to(self, target: sqlite3.Connection) -> None:
         """Copy the whole database, as it is at one moment, into another connection."""

@@ -164,20 +164,27 @@ class ChromaStore(BaseStore):
                 return step.results
             reply = await self._embedded().aembed(step)
 
-    def flush(self) -> None:
-        """Bring the index up to date, and leave no trace of deleted text in the records' files.
+    def flush(self) -> bool:
+        """Bring the index up to date, and leave no trace of deleted text in the store's files.
 
-        A store too small for an index gets none.
+        A store too small for an index gets none. Deleted vectors may stay in the index's files,
+        see `vacuum`.
+
+        Returns:
+            Whether no trace is left; False while another process still reads an old state.
         """
         if self._wants_index():
             self._index.flush()
-        self._records.scrub()
+        return self._records.scrub()
 
-    def vacuum(self) -> None:
-        """Build the index anew, so that nothing deleted is left in its files either."""
-        if self._wants_index():
-            self._index.rebuild()
-        self.flush()
+    def vacuum(self) -> bool:
+        """Like `flush`, with the index built anew, so that no deleted vector is left either.
+
+        Returns:
+            Whether no trace is left; False while another process owns the index, or reads.
+        """
+        is_anew = not self._wants_index() or self._index.rebuild()
+        return self.flush() and is_anew
 
     def sweep(self) -> int:
         """Delete what has expired, and return how many items that were."""

@@ -26,11 +26,14 @@ def folder(tmp_path) -> Path:
 
 @pytest.fixture
 def opened(folder, clock) -> Iterator[Callable[..., ChromaStore]]:
-    """Open a store in the test's folder; options as in `from_path`."""
+    """Open a store in the test's folder; options as in `from_path`.
+
+    No test cuts the power, so writes only have to survive the process.
+    """
     stores: list[ChromaStore] = []
 
     def open_(path: Path = folder, **options: Any) -> ChromaStore:
-        options = {"index": INDEX, "clock": clock, **options}
+        options = {"index": INDEX, "clock": clock, "durability": "process", **options}
         stores.append(ChromaStore.from_path(path, **options))
         return stores[-1]
 

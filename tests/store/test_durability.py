@@ -27,7 +27,7 @@ index = {"dims": 32, "embed": HashEmbeddings(32), "fields": ["text"]}
 
 def _child(code, *args):
     command = [sys.executable, "-W", "error", "-c", COMMON + code, *map(str, args)]
-    return subprocess.Popen(  # noqa: S603 - our own code
+    return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
 
@@ -263,29 +263,42 @@ def test_a_small_store_gets_no_index(opened, folder):
 
 # Kills
 
+# Each round is forked from a process that has imported everything, Chroma too, but opened nothing.
 WRITE_FOR_EVER = """
-store = ChromaStore.from_path(
-    sys.argv[1], index=index, search=sys.argv[3], durability="process"
-)
-first = int(sys.argv[2])
-for i in range(first, first + 100_000):
-    store.batch([PutOp(("t",), f"{i:06}{half}", {"text": f"word {i}"}) for half in "ab"])
-    if i % 7 == 3:
-        store.delete(("t",), f"{i - 2:06}a")
-    if i % 40 == 39:
-        store.flush()
-    print(i, flush=True)
+import os
+import chromadb
+
+def write(first, search):
+    store = ChromaStore.from_path(sys.argv[1], index=index, search=search, durability="process")
+    for i in range(first, first + 100_000):
+        store.batch([PutOp(("t",), f"{i:06}{half}", {"text": f"word {i}"}) for half in "ab"])
+        if i % 7 == 3:
+            store.delete(("t",), f"{i - 2:06}a")
+        if i % 20 == 19:
+            store.flush()
+        print(i, flush=True)
+
+for line in sys.stdin:
+    first, search = line.split()
+    if os.fork() == 0:
+        print(os.getpid(), flush=True)
+        write(int(first), search)
+    os.wait()
+    print("killed", flush=True)
 """
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_killed_process_loses_no_acknowledged_write(opened, folder):
+    writers = _child(WRITE_FOR_EVER, folder)
     first = 0
     for turn in range(20):
-        child = _child(WRITE_FOR_EVER, folder, first, "chroma" if turn % 2 else "exact")
-        said = [child.stdout.readline() for _ in range(1 + 7 * turn)]
-        child.send_signal(signal.SIGKILL)
-        last = int([*said, *child.stdout.readlines()][-1])
-        child.communicate()
+        writers.stdin.write(f"{first} {'chroma' if turn % 2 else 'exact'}\n")
+        writers.stdin.flush()
+        pid, *said = [writers.stdout.readline() for _ in range(2 + 3 * turn)]
+        os.kill(int(pid), signal.SIGKILL)
+        said += iter(writers.stdout.readline, "killed\n")
+        last = int(said[-1])
         store = opened(search="chroma" if turn % 4 == 3 else "exact")
         present = {item.key for item in store.search((), limit=100_000)}
         expected = {f"{i:06}{half}" for i in range(first, last + 1) for half in "ab"}
@@ -300,6 +313,8 @@ def test_a_killed_process_loses_no_acknowledged_write(opened, folder):
         assert store.batch([TextSearchOp((), f"word {last}")])[0]
         first = last + 2
         store.close()
+    writers.communicate()
+    assert writers.returncode == 0
 
 
 # Two processes
@@ -438,7 +453,46 @@ def test_no_file_keeps_a_deleted_vector_after_a_vacuum(opened, folder):
     assert len(list(folder.glob("index-*"))) == 1
 
 
+def test_a_flush_says_when_a_reader_keeps_the_old_state(opened, folder):
+    store = opened()
+    store.put(NS, "k", {"text": "Xylophonist"})
+    with sqlite3.connect(folder / "records.db", isolation_level=None) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT COUNT(*) FROM items").fetchone()
+        store.delete(NS, "k")
+        assert not store.flush()
+        store.put(NS, "other", {"text": "writes go on"})
+        reader.execute("COMMIT")
+    reader.close()
+    assert store.flush()
+    assert not any(b"ylophonist" in content for content in _bytes_of(folder).values())
+
+
+def test_a_vacuum_says_when_another_owns_the_index(opened):
+    owner, other = opened(search="chroma"), opened(search="chroma")
+    owner.batch([PutOp(NS, str(i), {"text": f"word {i}"}) for i in range(1_000)])
+    assert owner.flush()
+    assert not other.vacuum()
+    assert owner.vacuum()
+    owner.close()
+    assert other.vacuum()
+
+
 # What it must not do
+
+LEFT_OPEN = """
+store = ChromaStore.from_path(sys.argv[1], index=index, search="chroma")
+store.put(("t",), "k", {"text": "word"})
+assert store.search(("t",), query="word")
+"""
+
+
+def test_a_program_may_end_without_closing_its_store(opened, folder):
+    child = _child(LEFT_OPEN, folder)
+    child.communicate(timeout=60)
+    assert child.returncode == 0
+    assert len(opened(search="chroma").search(NS, query="word")) == 1
+
 
 ALONE = """
 import os, socket, threading
@@ -446,6 +500,7 @@ def refuse(*_):
     raise AssertionError("network")
 socket.socket.connect = socket.socket.connect_ex = socket.create_connection = refuse
 socket.getaddrinfo = refuse
+ChromaStore.from_path(sys.argv[1])  # with the default embeddings
 store = ChromaStore.from_path(sys.argv[1], index=index, search=sys.argv[2])
 assert not os.path.exists(sys.argv[1])
 assert threading.active_count() == 1

@@ -195,6 +195,6 @@ class ThroughTheIndex(AgainstADict):
 
 SETTINGS = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 TestExactly = AgainstADict.TestCase
-TestExactly.settings = settings(max_examples=150, stateful_step_count=40, **SETTINGS)
+TestExactly.settings = settings(max_examples=80, stateful_step_count=40, **SETTINGS)
 TestThroughTheIndex = ThroughTheIndex.TestCase
 TestThroughTheIndex.settings = settings(max_examples=10, stateful_step_count=40, **SETTINGS)
