@@ -7,14 +7,15 @@ written as plain ASCII words, so that no query text is ever syntax.
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from langgraph_fabric._bm25 import bm25
 from langgraph_fabric._text import search_terms
 from langgraph_fabric.store._values import after_prefix
 
-_MOST_RANKED = 5_000
-"""Items ranked exactly; of more that share a term, FTS5's own ranking chooses these."""
+_PORTION = 5_000
+"""Items ranked by our own BM25 at once; more that share a term come in portions of this size, in
+the order of FTS5's ranking."""
 _MOST_TERMS = 100
 """Terms of a query that are searched: beyond a long paragraph more find nothing new, and FTS5
 bounds the size of an expression."""
@@ -34,29 +35,40 @@ def scope_words(ns: bytes) -> str:
     return " ".join(_scope_word(ns[:end]) for end in [0, *ends])
 
 
-def ranked(connection: sqlite3.Connection, prefix: bytes, query: str) -> list[tuple[int, float]]:
-    """Return the ids and BM25 scores of the items below a prefix that share a term, best first."""
+def ranked(
+    connection: sqlite3.Connection, prefix: bytes, query: str
+) -> Iterator[tuple[int, float]]:
+    """Yield the ids and BM25 scores of all items below a prefix that share a term, best first."""
     terms = list(dict.fromkeys(search_terms(query)))[:_MOST_TERMS]
     if not terms:
-        return []
+        return
     size, length = connection.execute(
         "SELECT COALESCE(SUM(texts), 0), COALESCE(SUM(terms), 0) FROM namespaces"
         " WHERE ns >= ? AND ns < ?",
         (prefix, after_prefix(prefix)),
     ).fetchone()
-    rows = connection.execute(
-        "SELECT rowid, terms FROM words WHERE words MATCH ? ORDER BY bm25(words) LIMIT ?",
-        (_match(prefix, terms), _MOST_RANKED),
-    ).fetchall()
     words = [_word(term) for term in terms]
-    texts = [text.split() for _, text in rows]
-    scores = bm25(words, texts, size=size, average_length=length / (size or 1))
-    order = sorted(range(len(rows)), key=lambda i: (-scores[i], -rows[i][0]))
-    return [(rows[i][0], scores[i]) for i in order]
+    for rows in _portions(connection, _match(prefix, words)):
+        texts = [text.split() for _, text in rows]
+        scores = bm25(words, texts, size=size, average_length=length / (size or 1))
+        order = sorted(range(len(rows)), key=lambda i: (-scores[i], -rows[i][0]))
+        yield from ((rows[i][0], scores[i]) for i in order)
 
 
-def _match(prefix: bytes, terms: Sequence[str]) -> str:
-    either = " OR ".join(f'"{_word(term)}"' for term in terms)
+def _portions(connection: sqlite3.Connection, match: str) -> Iterator[list[tuple[int, str]]]:
+    """Yield the rows that match, in one portion if they fit: FTS5 need not order those."""
+    matching = "SELECT rowid, terms FROM words WHERE words MATCH ?"
+    rows = connection.execute(f"{matching} LIMIT ?", (match, _PORTION + 1)).fetchall()
+    if len(rows) <= _PORTION:
+        yield rows
+        return
+    ordered = connection.execute(f"{matching} ORDER BY bm25(words)", (match,))
+    while rows := ordered.fetchmany(_PORTION):
+        yield rows
+
+
+def _match(prefix: bytes, words: Sequence[str]) -> str:
+    either = " OR ".join(f'"{word}"' for word in words)
     return f'scope : "{_scope_word(prefix)}" AND terms : ({either})'
 
 

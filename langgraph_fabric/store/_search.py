@@ -5,11 +5,14 @@ joined by those it does not know yet, scored anew from the stored vectors, and w
 ranking. A page that stays short asks for more, and in the end everything is scored.
 """
 
+import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, cast
+
+from langgraph.store.base import SearchItem
 
 from langgraph_fabric._ops import TextSearchOp
 from langgraph_fabric.store import _lexical, _reads
@@ -139,13 +142,22 @@ def _by_index(
         raise MissingNearest(asked.place, query, min(count, _MOST_ASKED))
     if nearest.vectors is None:
         return None
-    ranking = _rescored(connection, search.prefix, query, nearest.vectors)
+    ranking, least = _rescored(connection, search.prefix, query, nearest.vectors)
     found = _page(connection, asked, ranking, search.test)
-    if len(found) == op.limit:
+    if len(found) == op.limit and _reaches(found, least):
         return found
     if nearest.asked >= _MOST_ASKED or len(nearest.vectors) < nearest.asked:
         return None
     raise MissingNearest(asked.place, query, min(nearest.asked * _WIDER, _MOST_ASKED))
+
+
+def _reaches(found: Sequence[_reads.Found], least: float) -> bool:
+    """Tell whether a page ends no lower than what the index named.
+
+    An unindexed item further away must not take the place of an indexed one not named yet.
+    """
+    last = cast("SearchItem", found[-1].item).score if found else None
+    return last is None or last >= least
 
 
 def _spaces(connection: sqlite3.Connection, prefix: bytes) -> list[Space]:
@@ -158,24 +170,30 @@ def _spaces(connection: sqlite3.Connection, prefix: bytes) -> list[Space]:
 
 def _rescored(
     connection: sqlite3.Connection, prefix: bytes, query: Vector, vectors: Sequence[int]
-) -> list[tuple[int, float]]:
-    """Return the items of these vectors and of unindexed ones, by their exact scores."""
+) -> tuple[list[tuple[int, float]], float]:
+    """Return the items of these vectors and of unindexed ones by exact scores, best first.
+
+    With them comes the least score of the vectors named, wherever they are: no vector left unnamed
+    is nearer.
+    """
     rows = by_ids(connection, "SELECT item FROM vectors WHERE id IN ({ids})", vectors)
     items = {item for (item,) in rows} | set(outbox(connection))
     stored = by_ids(
         connection,
-        "SELECT v.item, v.vector FROM vectors v JOIN items i ON i.id = v.item"
-        " WHERE v.item IN ({ids}) AND i.ns >= ? AND i.ns < ?",
+        "SELECT v.id, v.item, i.ns, v.vector FROM vectors v JOIN items i ON i.id = v.item"
+        " WHERE v.item IN ({ids})",
         items,
-        prefix,
-        after_prefix(prefix),
     )
-    target = unit(query)
+    target, named, end = unit(query), set(vectors), after_prefix(prefix)
     best: dict[int, float] = {}
-    for item, vector in stored:
-        score = float(_unpacked(vector) @ target)
-        best[item] = max(score, best.get(item, score))
-    return sorted(best.items(), key=lambda pair: (-pair[1], -pair[0]))
+    least = math.inf
+    for vector, item, ns, packed in stored:
+        score = float(_unpacked(packed) @ target)
+        if vector in named:
+            least = min(least, score)
+        if prefix <= ns < end:
+            best[item] = max(score, best.get(item, score))
+    return sorted(best.items(), key=lambda pair: (-pair[1], -pair[0])), least
 
 
 def _unpacked(vector: bytes) -> Any:

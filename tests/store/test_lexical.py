@@ -6,7 +6,7 @@ from langgraph.store.base import PutOp
 from langgraph_fabric._bm25 import bm25
 from langgraph_fabric._ops import TextSearchOp
 from langgraph_fabric._text import search_terms
-from langgraph_fabric.store import ChromaStore
+from langgraph_fabric.store import ChromaStore, _lexical
 
 NS = ("t", "notes")
 
@@ -153,3 +153,15 @@ def test_words_see_the_state_before_their_batch(store):
     answers = store.batch([PutOp(NS, "k", {"text": "tea"}), TextSearchOp(NS, "tea")])
     assert answers == [None, []]
     assert _keys(store, "tea") == ["k"]
+
+
+def test_s59_of_very_many_matches_a_filter_and_a_page_still_find_all(make, monkeypatch):
+    monkeypatch.setattr(_lexical, "_PORTION", 10)
+    store = make(index=False)
+    texts = {f"{i:02}": {"text": "red"} for i in range(40)}
+    texts["last"] = {"text": "red " + "other " * 90, "wanted": True}
+    store.batch([PutOp(NS, key, value, index=["text"]) for key, value in texts.items()])
+    (hits,) = store.batch([TextSearchOp(NS, "red", {"wanted": True})])
+    assert [hit.key for hit in hits] == ["last"]
+    pages = store.batch([TextSearchOp(NS, "red", limit=6, offset=i) for i in range(0, 48, 6)])
+    assert sorted(hit.key for page in pages for hit in page) == sorted(texts)

@@ -7,7 +7,7 @@ from langgraph.store.base import PutOp, SearchOp
 
 from langgraph_fabric._ops import TextSearchOp
 from langgraph_fabric.embeddings import HashEmbeddings
-from langgraph_fabric.store import ChromaStore
+from langgraph_fabric.store import ChromaStore, chroma
 
 NS = ("t", "notes")
 PATHS = pytest.mark.parametrize("search", ["auto", "exact", "chroma"])
@@ -290,3 +290,19 @@ def test_a_cached_namespace_follows_every_kind_of_change(opened, folder):
 def test_an_unknown_search_path_is_refused(opened):
     with pytest.raises(ValueError, match="search"):
         opened(search="fast")
+
+
+def test_a_far_item_not_yet_indexed_takes_no_near_ones_place(opened, monkeypatch):
+    monkeypatch.setattr(chroma, "SWITCH_OVER", 500)
+
+    def at(angle):
+        return _text([np.cos(angle), np.sin(angle)])
+
+    store = opened(index=BY_NUMBERS)
+    near = [PutOp(NS, f"{i}", {"text": at(i / 1e4), "ok": i >= 1000}) for i in range(1500)]
+    store.batch(near)
+    store.flush()
+    assert store._index.is_open
+    store.batch([PutOp(NS, f"far {i}", {"text": at(2 + i), "ok": True}) for i in range(20)])
+    hits = store.search(NS, query=at(0), filter={"ok": True})
+    assert [hit.key for hit in hits] == [f"{i}" for i in range(1000, 1010)]
