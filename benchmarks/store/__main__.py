@@ -117,8 +117,8 @@ def _runs(results: dict[str, Any]) -> list[Run]:
 def _write_page() -> int:
     folder = DOCS / "benchmarks"
     results = merged([json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))])
-    plots = _draw(folder, _runs(results))
-    names = [str(plot.relative_to(DOCS)) for plot in plots]
+    plots = sorted(_draw(folder, _runs(results)))
+    names = [plot.relative_to(DOCS).as_posix() for plot in plots]
     (DOCS / "benchmarks.md").write_text(page(results, _runs(results), names))
     return 0
 

@@ -26,7 +26,7 @@ _PLOTS = (
 
 
 def draw(folder: Path, runs: Sequence[Run]) -> list[Path]:
-    """Draw each figure over the number of items, one line a store, and return the files."""
+    """Draw each figure over the number of items, one line a store, and return the files it drew."""
     folder.mkdir(parents=True, exist_ok=True)
     files: list[Path] = []
     for name, layout, measure, label in _PLOTS:
@@ -40,8 +40,9 @@ def draw(folder: Path, runs: Sequence[Run]) -> list[Path]:
                 axes.plot(*zip(*known, strict=True), marker="o", label=peer)
         axes.set(xscale="log", yscale="log", xlabel="items", ylabel=label)
         axes.grid(visible=True, alpha=0.3)
-        if axes.lines:
-            axes.legend(fontsize="small")
+        if not axes.lines:
+            continue
+        axes.legend(fontsize="small")
         file = folder / f"{name}.png"
         figure.savefig(file, dpi=110, metadata={"Software": None})
         files.append(file)

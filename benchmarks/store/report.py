@@ -190,7 +190,7 @@ def _compared(target: Target, value: float, shown: str, unit: str) -> Verdict:
 
 def times(multiple: float) -> str:
     """Return a multiple in the form people say it: 1/8 or 5x."""
-    return f"1/{1 / multiple:.3g}" if 0 < multiple < 1 else f"{multiple:.3g}x"
+    return f"1/{number(1 / multiple)}" if 0 < multiple < 1 else f"{number(multiple)}x"
 
 
 def number(value: float | None) -> str:

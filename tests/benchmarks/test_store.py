@@ -1,4 +1,6 @@
+import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,7 @@ from benchmarks.store.peers import PEERS
 from benchmarks.store.plan import Job, jobs
 from benchmarks.store.report import Run
 
+DOCS = Path(__file__).parents[2] / "docs"
 RESULTS = {
     "date": "2026-01-02",
     "machine": {"processor": "abacus", "cores": "2"},
@@ -221,3 +224,11 @@ def test_parts_of_a_long_run_make_one_page():
 def test_parts_that_do_not_fit_together_are_refused(other):
     with pytest.raises(ValueError, match="the results"):
         merged([result(1_000), other])
+
+
+def test_the_page_in_the_docs_is_what_its_results_make():
+    folder = DOCS / "benchmarks"
+    results = merged([json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))])
+    runs = [Run(**found) for found in results["runs"]]
+    plots = [f"benchmarks/{plot.name}" for plot in sorted(folder.glob("*.png"))]
+    assert (DOCS / "benchmarks.md").read_text() == page(results, runs, plots)
