@@ -27,8 +27,9 @@ help: ## List the goals
 demo: $(READY) ## Run the tour, offline
 	$(BIN)/python examples/quickstart.py
 
+# By file: the blocks of a page share names and a folder, so one process runs them in order.
 test: $(READY) ## Run the whole suite, and the code blocks of README and docs
-	$(BIN)/python -m pytest --numprocesses auto
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: $(READY) ## Check style, format and import contracts
 	$(BIN)/ruff check
