@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from sybil import Sybil
 from sybil.document import PythonDocStringDocument
 from sybil.parsers.doctest import DocTestParser
@@ -31,6 +32,10 @@ def offline_environment() -> dict[str, str]:
 os.environ.update(offline_environment())
 os.environ.pop("FABRIC_MODEL", None)
 
+
+# No test is timed: a busy machine is no fault of the code.
+settings.register_profile("suite", deadline=None)
+settings.load_profile("suite")
 
 _reached: list[str] = []
 
