@@ -699,8 +699,10 @@ class TestErrors:
         assert_says_nothing_of(root, refusal.value)
 
     def test_b53_recover_passes_over_a_folder_it_may_not_open(self, tmp_path, root, jail):
-        for folder in (tmp_path, *list(tmp_path.parents)[:3]):
+        for folder in (tmp_path, *tmp_path.parents):
             folder.chmod(0o755)
+            if folder.name.startswith("pytest-of-"):
+                break
         (root / "shut").mkdir(mode=0o000)
         with unprivileged():
             assert jail.recover() == 0
