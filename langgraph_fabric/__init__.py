@@ -13,7 +13,6 @@ from langgraph_fabric.errors import (
     MemoryLimitError,
     MemoryScopeError,
     MemoryValidationError,
-    NotAttachedError,
     StoreUnavailableError,
 )
 from langgraph_fabric.fabric.forget import Forgotten
@@ -45,7 +44,6 @@ __all__ = [
     "MemoryLimits",
     "MemoryScopeError",
     "MemoryValidationError",
-    "NotAttachedError",
     "Note",
     "Recall",
     "Remembered",

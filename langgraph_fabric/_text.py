@@ -6,7 +6,6 @@ says, word for word; `search_terms` keeps what a query can find it by.
 
 import re
 import unicodedata
-from datetime import date
 from functools import lru_cache
 
 _ASCII_WORD = re.compile(r"\w+", re.ASCII)
@@ -40,11 +39,6 @@ STOP_WORDS = frozenset(
 )
 """English words that match everything and so find nothing; the last line is what is left of
 contractions. A longer list (about, after, just, not, some, very ...) costs a point of recall."""
-
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
 
 _STEMMED_FROM = 4
 """Shorter words keep their ending: `bus`, `red` and `ing` are no inflections."""
@@ -81,14 +75,6 @@ def search_terms(text: str) -> list[str]:
     telling = [word for word in words if word not in STOP_WORDS] or words
     characters = [char for word in telling if _BIGRAM_OF_WORDS.fullmatch(word) for char in word]
     return [stem(word) for word in telling] + characters
-
-
-def date_words(day: date) -> str:
-    """Return a date as the words a question uses, such as `8 May 2023`, whatever the locale.
-
-    Indexed beside a note's text they lift BM25's recall of LoCoMo's turns by 1.5 points.
-    """
-    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
 class _Spacing(dict[int, str]):

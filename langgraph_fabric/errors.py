@@ -4,7 +4,6 @@
     ├── MemoryValidationError  (ValueError)       an argument is malformed
     ├── MemoryLimitError       (ValueError)       a size or an option is outside its limit
     ├── MemoryScopeError       (PermissionError)  the run does not say whose memory this is
-    ├── NotAttachedError       (PermissionError)  the thread's gate is closed
     ├── MemoryConflictError    (RuntimeError)     someone else wrote first; read again and retry
     ├── EmbedderMismatchError  (ValueError)       vectors of another embedder, or malformed ones
     └── StoreUnavailableError  (RuntimeError)     the store cannot be opened, read or written
@@ -40,10 +39,6 @@ class MemoryLimitError(FabricError, ValueError):
 
 class MemoryScopeError(FabricError, PermissionError):
     """The scope of the call is missing, malformed or not allowed."""
-
-
-class NotAttachedError(FabricError, PermissionError):
-    """The thread is not attached, so its tools may not touch memory."""
 
 
 class MemoryConflictError(FabricError, RuntimeError):

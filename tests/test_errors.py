@@ -8,7 +8,6 @@ BUILTINS = {
     errors.MemoryValidationError: ValueError,
     errors.MemoryLimitError: ValueError,
     errors.MemoryScopeError: PermissionError,
-    errors.NotAttachedError: PermissionError,
     errors.MemoryConflictError: RuntimeError,
     errors.EmbedderMismatchError: ValueError,
     errors.StoreUnavailableError: RuntimeError,

@@ -39,7 +39,6 @@ PUBLIC = {
         "MemoryLimits",
         "MemoryScopeError",
         "MemoryValidationError",
-        "NotAttachedError",
         "Note",
         "Recall",
         "Remembered",

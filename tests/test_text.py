@@ -1,14 +1,9 @@
-import time
-from datetime import date
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraph_fabric._text import (
     STOP_WORDS,
-    _Spacing,
-    date_words,
     estimate_tokens,
     search_terms,
     tokens,
@@ -129,22 +124,10 @@ def test_b61_a_query_meets_its_note(note, query):
     assert set(search_terms(query)) & set(search_terms(note))
 
 
-def test_b61_a_query_of_ten_thousand_characters_is_quick():
-    query = "où habite Anna 東京 \U0001f389 " * 500
-    started = time.perf_counter()
-    search_terms(query)
-    assert time.perf_counter() - started < 1  # it takes about 10 ms
-
-
-def test_a_character_met_for_the_first_time_costs_little():
-    started = time.perf_counter()
-    "".join(map(chr, range(0x4E00, 0x5E00))).translate(_Spacing())
-    assert time.perf_counter() - started < 1  # 4,096 new characters take about 10 ms
-
-
-def test_dates_are_words_of_a_question():
-    assert date_words(date(2023, 5, 8)) == "8 May 2023"
-    assert set(search_terms("in May 2023?")) <= set(search_terms(date_words(date(2023, 5, 8))))
+def test_b61_a_query_of_ten_thousand_characters_is_taken_whole():
+    query = "o\u00f9 habite Anna \u6771\u4eac \U0001f389 " * 500
+    assert len(query) >= 10_000
+    assert set(search_terms(query)) == set(search_terms(query[: len(query) // 500]))
 
 
 @pytest.mark.parametrize(("text", "estimate"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2)])

@@ -69,7 +69,9 @@ class _Difference:
         return self.old, self.new
 
     def is_one_value(self) -> bool:
-        return all(0 < len(side) <= _LONGEST_VALUE for side in self.sides)
+        """Tell a value from a phrase with a circumstance of its own: `Oslo`, `Oslo in winter`."""
+        circumstances = english.PREPOSITIONS.intersection(self.old + self.new)
+        return not circumstances and all(0 < len(side) <= _LONGEST_VALUE for side in self.sides)
 
     def is_within(self, values: frozenset[str]) -> bool:
         return values.issuperset(self.old + self.new)

@@ -10,7 +10,6 @@ from dataclasses import asdict
 from typing import Any, TypedDict, cast
 
 from langchain_core.messages import BaseMessage
-from langchain_core.runnables import Runnable, RunnableConfig
 
 from langgraph_fabric._flow import Flow
 from langgraph_fabric.fabric.engine import Engine
@@ -19,6 +18,7 @@ from langgraph_fabric.fabric.query import refuse_malformed
 from langgraph_fabric.fabric.recall import Hit, recall
 from langgraph_fabric.fabric.run import Run
 from langgraph_fabric.fabric.settings import refuse_unknown
+from langgraph_fabric.nodes.flow_node import FlowNode
 from langgraph_fabric.nodes.placement import messages_of, said_by_user, text_of
 from langgraph_fabric.nodes.state import FabricContext
 from langgraph_fabric.notes import Kind
@@ -34,54 +34,30 @@ class ContextOptions(TypedDict, total=False):
     budget: int
 
 
-class ContextNode(Runnable[Any, dict[str, Any]]):
+class ContextNode(FlowNode):
     """Recalls for the newest user message into the channel `fabric_context`."""
 
     def __init__(self, engine: Engine, options: ContextOptions) -> None:
         refuse_unknown(options, ContextOptions, "context_node")
         refuse_malformed(options.get("query", "what a user will ask"), _recall_options(options))
-        self._engine = engine
+        super().__init__(engine)
         self._options = options
 
-    def invoke(
-        self,
-        input: Any,
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
-    ) -> dict[str, Any]:
-        """Recall, and return the update of `fabric_context`."""
-        run = Run.current()
-        opened = self._engine.open(run)
-        return opened.run(context(opened.memory, run, input, self._options))
-
-    async def ainvoke(
-        self,
-        input: Any,
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
-    ) -> dict[str, Any]:
-        """Recall without blocking the event loop, and return the update of `fabric_context`."""
-        run = Run.current()
-        opened = self._engine.open(run)
-        return await opened.arun(context(opened.memory, run, input, self._options))
-
-
-def context(memory: Memory, run: Run, state: Any, options: ContextOptions) -> Flow[dict[str, Any]]:
-    """Return the update of `fabric_context` for a state; empty when nothing was asked."""
-    query = options.get("query", newest_question(messages_of(state)))
-    if query is None:
-        return {"fabric_context": None}
-    found = yield from recall(memory, query, _recall_options(options))
-    explain = [cast("dict[str, Any]", row) for row in found.explain]
-    run.emit(
-        {"type": "fabric.recall", "hits": [_shown(hit) for hit in found.hits], "explain": explain}
-    )
-    update = FabricContext(
-        notes=[hit.id for hit in found.hits],
-        explain=explain,
-        coverage=cast("dict[str, Any]", found.coverage),
-    )
-    return {"fabric_context": update}
+    def flow(self, memory: Memory, run: Run, state: Any) -> Flow[dict[str, Any]]:
+        """Return the update of `fabric_context` for a state; empty when nothing was asked."""
+        query = self._options.get("query", newest_question(messages_of(state)))
+        if query is None:
+            return {"fabric_context": None}
+        found = yield from recall(memory, query, _recall_options(self._options))
+        explain = [cast("dict[str, Any]", row) for row in found.explain]
+        hits = [_shown(hit) for hit in found.hits]
+        run.emit({"type": "fabric.recall", "hits": hits, "explain": explain})
+        update = FabricContext(
+            notes=[hit.id for hit in found.hits],
+            explain=explain,
+            coverage=cast("dict[str, Any]", found.coverage),
+        )
+        return {"fabric_context": update}
 
 
 def newest_question(messages: Sequence[BaseMessage]) -> str | None:
