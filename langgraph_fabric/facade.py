@@ -17,6 +17,7 @@ from langgraph_fabric._adapter import Capabilities
 from langgraph_fabric._flow import Flow, T
 from langgraph_fabric._time import Clock, system_clock
 from langgraph_fabric.embeddings import EmbedderProfile
+from langgraph_fabric.errors import MemoryValidationError
 from langgraph_fabric.fabric import blocks, forget, gate, recall, remember
 from langgraph_fabric.fabric.drafts import Draft, NoteInput
 from langgraph_fabric.fabric.engine import Engine
@@ -65,6 +66,12 @@ class MemoryFabric:
         clock: Clock = system_clock,
         nonce: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
+        if not isinstance(scope, Scope):
+            raise MemoryValidationError("scope", "not a Scope", 'Give Scope("tenant", "{user_id}")')
+        if store is not None and not isinstance(store, BaseStore):
+            raise MemoryValidationError(
+                "store", f"a {type(store).__name__}", "Give a LangGraph store, such as ChromaStore"
+            )
         settings = Settings(consolidate=consolidation(consolidate), limits=limits or MemoryLimits())
         self._engine = Engine(
             scope=scope, store=store, settings=settings, profile=profile, clock=clock, nonce=nonce

@@ -345,3 +345,15 @@ def test_a_folder_that_may_not_be_written_is_refused(tmp_path, door):
 def test_a_fabric_without_any_store_says_what_to_do():
     with pytest.raises(MemoryValidationError, match=r"^store: "):
         MemoryFabric(scope=Scope("acme", "ann")).remember(**FACT)
+
+
+@pytest.mark.parametrize(
+    ("field", "arguments"),
+    [
+        ("scope", {"scope": "acme"}),
+        ("store", {"store": "memories", "scope": Scope("acme", "ann")}),
+    ],
+)
+def test_a_fabric_refuses_what_is_no_scope_or_no_store_when_it_is_made(field, arguments):
+    with pytest.raises(MemoryValidationError, match=f"^{field}: "):
+        MemoryFabric(**arguments)
