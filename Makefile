@@ -6,6 +6,8 @@ SHELL := bash
 
 BIN := .venv/bin
 READY := .venv/ready
+# The blocks of a page share names and a folder, so one process runs them in order.
+PAGES := README.md docs langgraph_fabric
 
 # No goal reaches a network but the package index. Examples use a real model when FABRIC_MODEL is set.
 include offline.env
@@ -27,9 +29,9 @@ help: ## List the goals
 demo: $(READY) ## Run the tour, offline
 	$(BIN)/python examples/quickstart.py
 
-# By file: the blocks of a page share names and a folder, so one process runs them in order.
 test: $(READY) ## Run the whole suite, and the code blocks of README and docs
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal tests
+	$(BIN)/python -m pytest $(PAGES)
 
 lint: $(READY) ## Check style, format and import contracts
 	$(BIN)/ruff check
@@ -40,7 +42,7 @@ type: $(READY) ## Check types, strictly
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 docs: $(READY) ## Run only the code blocks of README, docs and docstrings
-	$(BIN)/python -m pytest README.md docs langgraph_fabric
+	$(BIN)/python -m pytest $(PAGES)
 
 bench: $(READY) ## Measure recall on LoCoMo (LOCOMO_DIR names its folder)
 	$(BIN)/python benchmarks/locomo.py
